@@ -40,11 +40,11 @@ def command(settings: Settings, *options: str, verb: str = "run") -> str:
     words = ["detaudit", verb, *([target.script] if target.script else [])]
     words += ["-m", target.module] if target.module else []
     words += options
-    named = settings.target.python != sys.executable and not settings.target.found
-    if named and "--python" not in (*options, *settings.elsewhere):
+    named = settings.target.python != sys.executable and not settings.target.python_found
+    if named and "--python" not in (*options, *settings.engine_options):
         words += ["--python", shown(Path(settings.target.python))]
     words += settings.jobs.options if verb == "run" else ()
-    words += [*settings.elsewhere, *inherited(settings, verb)]
+    words += [*settings.engine_options, *inherited(settings, verb)]
     if target.arguments:
         words += ["--", *target.arguments]
     return shlex.join(redact.command(words))
@@ -84,7 +84,7 @@ def may_vary(settings: Settings, reads: Sequence[Source], flags: Iterable[str] =
 
     Variations are made on this machine, so runs elsewhere have none, and runs that varied were asked about already.
     """
-    if not reads or settings.vary or settings.elsewhere:
+    if not reads or settings.vary or settings.engine_options:
         return False
     pinned = set(flags)
     rows = [row for row in load_variations() if pinned.isdisjoint(row.flags)]
@@ -226,17 +226,17 @@ def warnings(
     ``leftovers`` are files that one run wrote and a later one read, of runs that may be ``isolated``; ``unnoticed`` is
     what else the runner has to say.
     """
-    found: list[Warning] = []
+    doubts: list[Warning] = []
     for group in groups:
         name = group.recipe.name
-        found += [
+        doubts += [
             FlagNotApplied(recipe=name, flag=flag.id, reason=flag.reason)
             for flag in group.flags
             if flag.state in (FlagOutcome.FAILED, FlagOutcome.UNAVAILABLE)
         ]
-        found += [replace(one, recipe=name) for one in group.warnings]
-        found += [replace(one, recipe=name) for run in group.runs for one in run.warnings]
+        doubts += [replace(one, recipe=name) for one in group.warnings]
+        doubts += [replace(one, recipe=name) for run in group.runs for one in run.warnings]
     if leftovers:
         shown_ = tuple(leftovers[:_SHOWN])
-        found.append(LeftoverFilesRead(files=shown_, more=len(leftovers) - len(shown_), isolated=isolated))
-    return tuple(dict.fromkeys((*found, *unnoticed)))
+        doubts.append(LeftoverFilesRead(files=shown_, more=len(leftovers) - len(shown_), isolated=isolated))
+    return tuple(dict.fromkeys((*doubts, *unnoticed)))

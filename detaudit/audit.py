@@ -89,9 +89,9 @@ class AuditInProgress:
 
     def take(self, group: GroupInProgress, result: Result) -> None:
         """Take in a run of the group, one of many: ``update`` judges them together."""
-        group.add(result.run, result.processes, result.record, result.threads, result.place)
-        if result.place is not None and not self._elsewhere:
-            self._environment, self._elsewhere = copy.deepcopy(dict(result.place.described)), True
+        group.add(result.run, result.processes, result.record, result.threads, result.machine)
+        if result.machine is not None and not self._elsewhere:
+            self._environment, self._elsewhere = copy.deepcopy(dict(result.machine.described)), True
         environment.add_processes(self._environment, result.processes)
         if self._plan is not None:
             cwd = self._plan.spec(result.run.id).cwd
@@ -205,12 +205,12 @@ class Auditor:
             empty = True
             try:
                 for result in runs.results(lambda: ladder.total):
-                    found = self._add(group, result)
+                    judged = self._add(group, result)
                     ladder.take(result.run, differs=group.differs)
                     store.save(self._settings.out, self.result())
-                    self._observer.run_finished(found.runs[-1])
+                    self._observer.run_finished(judged.runs[-1])
                     empty = empty and _left_nothing(result)
-                    if (group.differs and self._settings.fail_fast) or self._fails_again(found, ladder.more, empty):
+                    if (group.differs and self._settings.fail_fast) or self._fails_again(judged, ladder.more, empty):
                         break
             except (KeyboardInterrupt, StorageError, WorkspaceError) as error:
                 with shielded():  # from a further interruption
@@ -228,17 +228,17 @@ class Auditor:
         """If matching runs read what earlier ones had left, do one more without it, alone."""
         reads = self._runner.state_read(plan.recipe.name)
         runs = group.result().runs
-        whole = [run for run in runs if run.status is Status.OK and run.through is None]
+        complete = [run for run in runs if run.status is Status.OK and run.through is None]
         failed = [run for run in runs if not run.finished]
-        if not reads or group.differs or failed or len(whole) < 2:
+        if not reads or group.differs or failed or len(complete) < 2:
             return
         described = tuple(map(self._runner.described, reads))
         older = [path.path for path, read in zip(described, reads, strict=True) if not read.left.created]
         number = len(runs) + 1
         if older:
-            found = LeftState(reads=described, outcome=FreshStart.EXISTED, detail=", ".join(older[:_SHOWN]))
+            left_state = LeftState(reads=described, outcome=FreshStart.EXISTED, detail=", ".join(older[:_SHOWN]))
         else:
-            found = LeftState(reads=described, outcome=FreshStart.FAILED, run=number)
+            left_state = LeftState(reads=described, outcome=FreshStart.FAILED, run=number)
             self._observer.runs_planned(number, least=False)
             spec = replace(plan.spec(1), folder=plan.folder / str(number))  # nothing else may vary
             result: Result | None = None
@@ -250,18 +250,18 @@ class Auditor:
                 except StateInUseError as error:
                     in_use = str(error)
             if result is None:
-                found = LeftState(reads=described, outcome=FreshStart.IN_USE, detail=in_use)
+                left_state = LeftState(reads=described, outcome=FreshStart.IN_USE, detail=in_use)
             else:
                 shown = self._add(group, result)
                 if shown.runs[-1].status is Status.OK:
                     outcome = FreshStart.DIFFERENT if shown.distinct_results > 1 else FreshStart.SAME
-                    found = msgspec.structs.replace(found, outcome=outcome)
-        if found.outcome in (FreshStart.SAME, FreshStart.DIFFERENT):
+                    left_state = msgspec.structs.replace(left_state, outcome=outcome)
+        if left_state.outcome in (FreshStart.SAME, FreshStart.DIFFERENT):
             self._runner.settle(reads)
-        group.settle(found)
+        group.settle(left_state)
         self._audit.update(group)
         store.save(self._settings.out, self.result())
-        if found.run:
+        if left_state.run:
             self._observer.run_finished(group.result().runs[-1])
 
     def _work(self, plan: GroupPlan, group: GroupInProgress, ladder: Ladder) -> Callable[[int], Result]:
@@ -285,11 +285,11 @@ class Auditor:
         return run
 
     def _add(self, group: GroupInProgress, result: Result) -> Group:
-        found = self._audit.add(group, result)
-        difference = found.runs[-1].first_difference
+        judged = self._audit.add(group, result)
+        difference = judged.runs[-1].first_difference
         if difference is not None:
             self._observer.differs(difference.step)
-        return found
+        return judged
 
     def _fails_again(self, group: Group, more: bool, empty: bool) -> bool:
         """Return whether all runs of this recipe failed, the last two alike, so that more would not help.

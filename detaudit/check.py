@@ -159,18 +159,18 @@ def same_after_resume(group: Group, stopped: Run, resumed: Run, trained: int) ->
 
     ``trained`` is the number of steps of the resumed run, which may continue counting from where the other stopped.
     """
-    name, whole = GateName.RESUME, group.first_finished
-    problem = _no_resume(group, whole, stopped, resumed, trained)
-    if whole is None or problem is not None:
+    name, uninterrupted = GateName.RESUME, group.first_finished
+    problem = _no_resume(group, uninterrupted, stopped, resumed, trained)
+    if uninterrupted is None or problem is not None:
         return _gate(name, GateStatus.INCONCLUSIVE, problem or RunsMustMatch())
-    if comparer.same_end(resumed.ranks, whole.ranks):
-        matches = ResumeMatches(stopped_after=stopped.steps, steps=whole.steps, resumed_steps=trained)
+    if comparer.same_end(resumed.ranks, uninterrupted.ranks):
+        matches = ResumeMatches(stopped_after=stopped.steps, steps=uninterrupted.steps, resumed_steps=trained)
         return _gate(name, GateStatus.PASSED, matches)
     differs = ResumeDiffers(
         stopped_after=stopped.steps,
-        steps=whole.steps,
+        steps=uninterrupted.steps,
         resumed_steps=trained,
-        uninterrupted=whole.ranks,
+        uninterrupted=uninterrupted.ranks,
         resumed=resumed.ranks,
     )
     return _gate(name, GateStatus.FAILED, differs)
@@ -319,7 +319,7 @@ class Checker:
         return Check(
             schema_version=SCHEMA_VERSION,
             command=self._command,
-            verdict=_verdict(self._audits, whole=len(self._audits) == len(self._requests) and not interrupted),
+            verdict=_verdict(self._audits, complete=len(self._audits) == len(self._requests) and not interrupted),
             audits=tuple(self._audits),
             lock_file=advice.shown(self._lock),
             lock_changes=self._changes,
@@ -378,8 +378,8 @@ def _trained_steps(part: Training) -> int:
     return sum(1 for step in blocks.steps(part.digests.values()) if step > 0)
 
 
-def _verdict(checked: Sequence[CheckedAudit], *, whole: bool) -> CheckVerdict:
+def _verdict(checked: Sequence[CheckedAudit], *, complete: bool) -> CheckVerdict:
     blocking = {gate.status for one in checked for gate in one.gates if gate.blocking}
     if blocking & {GateStatus.FAILED, GateStatus.INCOMPARABLE}:
         return CheckVerdict.FAILED
-    return CheckVerdict.INCONCLUSIVE if blocking or not whole else CheckVerdict.PASSED
+    return CheckVerdict.INCONCLUSIVE if blocking or not complete else CheckVerdict.PASSED

@@ -23,22 +23,22 @@ def diagnose(
 
     Raises UnknownNameError if that is not a Python.
     """
-    found = environment.describe(base)
-    found["python"], found["packages"] = target.installed(python)
+    described = environment.describe(base)
+    described["python"], described["packages"] = target.installed(python)
     return Diagnosis(
         schema_version=SCHEMA_VERSION,
         python=python,
-        environment=found,
-        relevant=environment.relevant(found),
-        risks=tuple(risks(found, catalogue, devices, base)),
+        environment=described,
+        relevant=environment.relevant(described),
+        risks=tuple(risks(described, catalogue, devices, base)),
     )
 
 
 def risks(
-    found: Mapping[str, Any], catalogue: Catalogue, devices: Collection[Device], base: Mapping[str, str]
+    described: Mapping[str, Any], catalogue: Catalogue, devices: Collection[Device], base: Mapping[str, str]
 ) -> Iterator[Risk]:
     """Yield why runs may differ here: what is not set, what is set in vain, what follows the machine."""
-    installed = {name.removesuffix("-cpu") for name in found["packages"]}
+    installed = {name.removesuffix("-cpu") for name in described["packages"]}
     for flag in catalogue.select(catalogue.standard(devices)):
         if flag.framework in _EVERYWHERE or flag.framework in installed:
             yield from _unset(flag, catalogue, base)
@@ -46,7 +46,7 @@ def risks(
         if (row := retired(f"{name}={value}")) is not None:
             yield RetiredSetting(variable=name, value=value, why=row.why, replacement=row.replacement)
     if not any(name in base for name in _THREADS):
-        yield ThreadsFollowMachine(cpus=found["cpus"])
+        yield ThreadsFollowMachine(cpus=described["cpus"])
 
 
 def _unset(flag: Flag, catalogue: Catalogue, base: Mapping[str, str]) -> Iterator[Risk]:

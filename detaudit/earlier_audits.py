@@ -16,13 +16,13 @@ _MOST = 20
 
 def digests(cwd: Path, files: Iterable[str]) -> dict[str, str]:
     """Return the SHA-256 of the user's source files, those that can be read, by their names seen from ``cwd``."""
-    found = {}
+    by_file = {}
     for file in files:
         try:
-            found[file] = hashlib.sha256((cwd / file).read_bytes()).hexdigest()
+            by_file[file] = hashlib.sha256((cwd / file).read_bytes()).hexdigest()
         except OSError:  # run from an archive, or gone meanwhile
             continue
-    return found
+    return by_file
 
 
 def nondeterministic(settings: Settings, code: Mapping[str, str], recipe: AppliedRecipe | None = None) -> Path | None:
@@ -41,10 +41,10 @@ def nondeterministic(settings: Settings, code: Mapping[str, str], recipe: Applie
 
 def _differs(folder: Path, settings: Settings, code: Mapping[str, str], recipe: AppliedRecipe | None) -> bool:
     try:
-        found = store.load_report(folder)
+        earlier = store.load_report(folder)
     except AuditNotFoundError:  # of another version, or damaged
         return False
-    audits = [one.audit for one in found.audits] if isinstance(found, Check) else [found]
+    audits = [one.audit for one in earlier.audits] if isinstance(earlier, Check) else [earlier]
     same = [audit for audit in audits if audit.target == settings.target.words and _is_same(audit.code, code)]
     return any(_is_of(group, recipe) for audit in same for group in audit.groups)
 

@@ -32,11 +32,11 @@ def is_secret(name: str) -> bool:
 
 def command(words: Iterable[str]) -> tuple[str, ...]:
     """Return a command line without its secrets: values of options and variables, users and passwords in URLs."""
-    found, follows = [], False
+    redacted, follows = [], False
     for word in words:
-        found.append(HIDDEN if follows and not word.startswith("-") else text(word))
+        redacted.append(HIDDEN if follows and not word.startswith("-") else text(word))
         follows = word.startswith("-") and "=" not in word and is_secret(word)
-    return tuple(found)
+    return tuple(redacted)
 
 
 def text(words: str) -> str:
@@ -49,11 +49,11 @@ def text(words: str) -> str:
 
 def secrets(words: Sequence[str], variables: Mapping[str, str]) -> tuple[str, ...]:
     """Return the secrets in a command line and among the values of variables; those in URLs are left out."""
-    found = [value for name, value in variables.items() if is_secret(name)]
+    candidates = [value for name, value in variables.items() if is_secret(name)]
     for word, shown in zip(words, command(words)):
         if shown.endswith(HIDDEN):
-            found.append(word[len(shown) - len(HIDDEN) :])
-    return tuple([one for one in found if len(one) >= _SHORTEST])
+            candidates.append(word[len(shown) - len(HIDDEN) :])
+    return tuple([one for one in candidates if len(one) >= _SHORTEST])
 
 
 def _without_user(word: str) -> str:

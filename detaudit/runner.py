@@ -71,7 +71,7 @@ class Observer:
     def group_started(self, recipe: str, runs: int) -> None:
         """Note that the runs of a recipe begin."""
 
-    def proof_started(self, runs: int, through: int, whole: int, seconds: float) -> None:
+    def proof_started(self, runs: int, through: int, full_runs: int, seconds: float) -> None:
         """Note that an answer needs so many more runs through a step and to the end, and about how long they take."""
 
     def only_outputs_differ(self, first: OutputDifference, seconds: float) -> None:
@@ -284,14 +284,14 @@ _SHOWN = 3
 class Result:
     """One run, the processes it had, and what it is compared by.
 
-    ``threads`` is how many it used if others ran beside it, ``place`` where it was done, None for this machine.
+    ``threads`` is how many it used if others ran beside it, ``machine`` where it was done, None for this machine.
     """
 
     run: Run
     processes: Sequence[log.Process]
     record: RunRecord
     threads: int = 0
-    place: RunMachine | None = None
+    machine: RunMachine | None = None
 
 
 class Runner:
@@ -327,21 +327,21 @@ class Runner:
     def warnings(self) -> tuple[Warning, ...]:
         """What was not noticed of the files that runs write and read."""
         unwatched = not self._left.complete and self._runs > 1 and not self._settings.isolate
-        found: list[Warning] = [LeftoversUnchecked()] if unwatched else []
+        unnoticed: list[Warning] = [LeftoversUnchecked()] if unwatched else []
         if self._unsearched:
-            found.append(FilesUnsearched(folder=str(self._settings.cwd), limit=MOST_ENTRIES))
-        return tuple(found)
+            unnoticed.append(FilesUnsearched(folder=str(self._settings.cwd), limit=MOST_ENTRIES))
+        return tuple(unnoticed)
 
     def state_read(self, recipe: str) -> tuple[ReadFile, ...]:
         """Return what runs with this recipe read of earlier ones, each file once, the reads of known lines first.
 
         A database that existed before the audit, and that runs only added rows to, is opened to write.
         """
-        found: dict[str, ReadFile] = {}
+        by_path: dict[str, ReadFile] = {}
         for one in sorted(self._left.reads, key=lambda one: not one.line):
             if one.by.recipe == recipe and (one.left.created or not self._only_added.get(one.left.path)):
-                found.setdefault(one.left.path, one)
-        return tuple(found.values())
+                by_path.setdefault(one.left.path, one)
+        return tuple(by_path.values())
 
     def described(self, read: ReadFile) -> StateRead:
         """Return a read as people name it."""
@@ -371,7 +371,7 @@ class Runner:
         """Return the state of each flag that is not applied where the runs are done."""
         return refusals.refused(flags, self._settings.target)
 
-    def place(self, spec: RunSpec) -> RunMachine | None:
+    def machine(self, spec: RunSpec) -> RunMachine | None:
         """Return where a finished run was done, None for this machine."""
         return None
 
@@ -415,7 +415,7 @@ class Runner:
             yield
 
     def _run(self, number: int, spec: RunSpec, limits: Limits, *, carry_on: bool) -> Result:
-        space = self.space.elsewhere(spec.place, spec.slot.name)
+        space = self.space.with_copy(spec.copy_name, spec.slot.name)
         followed = Followed(spec, limits, OfLatest(number, self._under_way, self._observer), number)
         with contextlib.nullcontext() if carry_on else space.fresh():
             before = self._stamps(spec)
@@ -474,9 +474,9 @@ class Runner:
         if not self._searches:
             return Stamps({})
         out = results if not spec.cwd.is_relative_to(results) else Path()
-        found = stamps(spec.cwd, out, sorted(self._folders), without=own_outputs())
-        self._unsearched = self._unsearched or not found.complete
-        return found
+        current = stamps(spec.cwd, out, sorted(self._folders), without=own_outputs())
+        self._unsearched = self._unsearched or not current.complete
+        return current
 
     def _watching(self, spec: RunSpec, before: Stamps) -> Watching:
         """Watch what earlier runs left; what a search like that ``before`` finds afterwards is not recorded."""
@@ -605,10 +605,10 @@ def _through(until: Until | None, processes: Sequence[log.Process], *, early: bo
 
 def _of_reference(reference: RunRecord | None, record: RunRecord, through: int | None) -> int | None:
     """Return the last step that counts of a run that could not be followed: that of the reference if they differ."""
-    wanted = reference.through if reference is not None else None
-    if reference is None or wanted is None or (through is not None and through <= wanted):
+    reference_through = reference.through if reference is not None else None
+    if reference is None or reference_through is None or (through is not None and through <= reference_through):
         return through
-    return wanted if comparer.first_difference(reference, record) is not None else through
+    return reference_through if comparer.first_difference(reference, record) is not None else through
 
 
 # Stop a training halfway and resume it.
@@ -624,7 +624,7 @@ def stop_and_resume(
     steps = group.first_finished.steps if group.first_finished else 0
     half = max(1, steps // 2) if stop is None else None
     first = _spec(runner, settings, stop or settings.target, "stopped")
-    with runner.space.elsewhere(first.place, first.slot.name).fresh():
+    with runner.space.with_copy(first.copy_name, first.slot.name).fresh():
         stopped = runner.run(1, first, Limits(last_step=half), carry_on=True)
         resumed = runner.run(1, _spec(runner, settings, resume, "resumed"), carry_on=True)
     return stopped, resumed
@@ -678,12 +678,12 @@ class SideBySide:
 
     def stop(self) -> Iterator[tuple[int, Result | None]]:
         """End all runs, and yield in order those whose results were not yielded: the result, None if it was ended."""
-        found: dict[int, Result | None] = dict.fromkeys(self._under_way)
-        found |= {**self._done, **dict(self._pool.cancel())}
+        results: dict[int, Result | None] = dict.fromkeys(self._under_way)
+        results |= {**self._done, **dict(self._pool.cancel())}
         self._under_way, self._done = set(), {}
-        yield from sorted(found.items())
+        yield from sorted(results.items())
 
     def _may_start(self, number: int) -> bool:
         """Return whether a run may begin now: its slot is free, and so are as many CPUs as it needs."""
-        taken = {self._jobs.place(other) for other in self._under_way}
-        return len(self._under_way) < self._at_once and self._jobs.place(number) not in taken
+        taken = {self._jobs.slot_index(other) for other in self._under_way}
+        return len(self._under_way) < self._at_once and self._jobs.slot_index(number) not in taken

@@ -114,18 +114,18 @@ def load(path: Path) -> Audit:
 
     Raises AuditNotFoundError if there is none, or none that this version reads.
     """
-    found = load_report(path)
-    if isinstance(found, Check):
-        names = ", ".join(one.name for one in found.audits)
+    report = load_report(path)
+    if isinstance(report, Check):
+        names = ", ".join(one.name for one in report.audits)
         raise AuditNotFoundError(f"{path} has a check, not an audit", f"Pass a folder in it ({names}).")
-    return found
+    return report
 
 
-def load_report(place: Path) -> Audit | Check:
+def load_report(location: Path) -> Audit | Check:
     """Read an audit or a check; see load."""
-    path = place
-    if place.is_dir():
-        path = place / (CHECK if (place / CHECK).exists() else FILE)
+    path = location
+    if location.is_dir():
+        path = location / (CHECK if (location / CHECK).exists() else FILE)
     hint = "Pass a results folder, such as .detaudit/20261121-145042-24652d70."
     try:
         data = path.read_bytes()
@@ -135,10 +135,10 @@ def load_report(place: Path) -> Audit | Check:
                 f"{path} has schema version {version}; this version of detaudit reads {SCHEMA_VERSION}",
                 "Print it with the detaudit that wrote it.",
             )
-        found: Audit | Check = msgspec.json.decode(data, type=_STORED)
-        return found
+        report: Audit | Check = msgspec.json.decode(data, type=_STORED)
+        return report
     except OSError as error:
-        raise AuditNotFoundError(f"no audit in {place}: {error.strerror}", hint) from error
+        raise AuditNotFoundError(f"no audit in {location}: {error.strerror}", hint) from error
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise AuditNotFoundError(f"{path} is not an audit: {error}", hint) from error
 

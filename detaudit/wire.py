@@ -255,8 +255,8 @@ def addresses(fields: Sequence[str]) -> tuple[int, ...]:
 
     A forked process has the same, a program that is started has others.
     """
-    found = tuple([int(field) for field in fields[45:49]])
-    return found if any(found) else ()
+    bounds = tuple([int(field) for field in fields[45:49]])
+    return bounds if any(bounds) else ()
 
 
 def started(fields: Sequence[str]) -> int:

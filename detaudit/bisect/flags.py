@@ -456,7 +456,7 @@ class Bisector:
         if base is None:
             return ()
         # A run that was ended early did not say where its weights are.
-        has_gpu = environment.has_gpu() if base.place is None else base.place.described.get("may_have_gpu", True)
+        has_gpu = environment.has_gpu() if base.machine is None else base.machine.described.get("may_have_gpu", True)
         return base.run.devices or (() if base.run.through is None or has_gpu else ("cpu",))
 
     def _learn(self) -> _Applicable:

@@ -204,9 +204,9 @@ class Trials:
         self._observer.run_finished(trial.group.result().runs[-1])
 
     def _take(self, trial: Trial, result: Result) -> None:
-        trial.group.add(result.run, result.processes, result.record, machine=result.place)
-        if result.place is not None and not self._elsewhere:
-            self.environment, self._elsewhere = copy.deepcopy(dict(result.place.described)), True
+        trial.group.add(result.run, result.processes, result.record, machine=result.machine)
+        if result.machine is not None and not self._elsewhere:
+            self.environment, self._elsewhere = copy.deepcopy(dict(result.machine.described)), True
         environment.add_processes(self.environment, result.processes)
         matches = result.run.finished and trial.group.result().runs[-1].first_difference is None
         if matches and (trial.first is None or (result.run.through or END) > (trial.first.run.through or END)):
@@ -245,7 +245,7 @@ class Trials:
         if run.through is not None:
             self._runner.ended_after(run.through, processes)
         record = self._runner.record(spec, processes, to_its_end=run.through is None)
-        return Result(run, processes, record, place=self._runner.place(spec))
+        return Result(run, processes, record, machine=self._runner.machine(spec))
 
 
 def broken(group: Group) -> bool:
@@ -261,7 +261,7 @@ def _timing(trial: Trial, result: Result, *, fixed: bool) -> Timing:
     """Return how long a run took; ``fixed`` says that all are ended at one step, or after one time."""
     run, flags = result.run, frozenset(flag.id for flag in trial.plan.recipe.flags)
     finished = run.finished and (fixed or run.through is None)
-    machine = result.place.id if result.place is not None else ""
+    machine = result.machine.id if result.machine is not None else ""
     return Timing(flags, run.step_s, run.wall_s if finished else None, (run.steps, run.through), machine)
 
 

@@ -12,7 +12,7 @@ from detaudit.bisect import trials
 from detaudit.bisect.flags import Bisector, Question
 from detaudit.bisect.variations import VariationBisector, VaryQuestion
 from detaudit.cli import complete
-from detaudit.cli.elsewhere import elsewhere, options_of
+from detaudit.cli.elsewhere import engine_runs, options_of
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,
@@ -110,7 +110,7 @@ def command(
 
     if options["engine"] is None or isinstance(question, VaryQuestion):
         return search(LocalLauncher(), Runner)
-    return elsewhere().search(settings, options["engine"], options["python"], question.candidates, search)
+    return engine_runs().search(settings, options["engine"], options["python"], question.candidates, search)
 
 
 def _resumed(ctx: click.Context, folder: Path) -> tuple[dict[str, Any], Question | VaryQuestion, tuple[Group, ...]]:
@@ -191,7 +191,7 @@ def _over_flags(
     catalogue = load_catalogue()
     settings = settings_of(after_dashes, (), 1, here=engine is None, **options)
     return Question(
-        settings=replace(settings, elsewhere=options_of(engine, options["python"])),
+        settings=replace(settings, engine_options=options_of(engine, options["python"])),
         catalogue=catalogue,
         candidates=_candidates(catalogue, recipes, options["flags"], options["no_flags"]),
         seed=DEFAULT_SEED if options["seed"] is None else options["seed"],

@@ -12,7 +12,7 @@ import msgspec
 from detaudit import advice, store
 from detaudit.check import Checker, CheckRequest
 from detaudit.cli import complete
-from detaudit.cli.elsewhere import elsewhere, refuse_jobs, refuse_spread
+from detaudit.cli.elsewhere import engine_runs, refuse_jobs, refuse_spread
 from detaudit.cli.execute import Shown, execute, print_python
 from detaudit.cli.help import Command
 from detaudit.cli.options import (
@@ -130,7 +130,7 @@ def command(
     if engine is None:
         return check(requests, LocalLauncher())
     refuse_jobs(jobs, devices)
-    return elsewhere().check(requests, engine, check, spread=spread)
+    return engine_runs().check(requests, engine, check, spread=spread)
 
 
 def _gated(audits: dict[str, NamedAudit], gates: Sequence[str], update: bool) -> dict[str, NamedAudit]:

@@ -43,13 +43,13 @@ class Elsewhere(Protocol):
         """
 
 
-def elsewhere() -> Elsewhere:
+def engine_runs() -> Elsewhere:
     """Return what does runs on other machines."""
     return cast(Elsewhere, entry_point(LEAVES, "engine_runs", "part"))
 
 
 def options_of(engine: str | None, python: str | None) -> tuple[str, ...]:
-    """Return the options that name other machines, ``()`` if runs are done here; see Settings.elsewhere."""
+    """Return the options that name other machines, ``()`` if runs are done here; see Settings.engine_options."""
     return ("--engine", engine, *(("--python", python) if python else ())) if engine is not None else ()
 
 

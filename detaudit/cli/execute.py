@@ -51,7 +51,7 @@ def print_python(targets: Iterable[Target], quiet: bool) -> None:
             "@pytest.mark.deterministic. Install detaudit there, and let pytest refuse unknown marks: --strict-markers",
             err=True,
         )
-    for python in dict.fromkeys(target.python for target in targets if target.found):
+    for python in dict.fromkeys(target.python for target in targets if target.python_found):
         click.echo(f"training with {line(advice.shown(Path(python)))}; --python selects a different one", err=True)
 
 

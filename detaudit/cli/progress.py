@@ -139,11 +139,11 @@ class ProgressLine(Observer):
         with_ = f"with {shortened(flags, most=MOST_FLAGS)}" if flags else "without flags"
         self._tried = f"{with_}, {tried} tried before" if tried else with_
 
-    def proof_started(self, runs: int, through: int, whole: int, seconds: float) -> None:
+    def proof_started(self, runs: int, through: int, full_runs: int, seconds: float) -> None:
         """See Observer."""
         if seconds >= EVERY_S:
             short = f"{count(runs, 'run')} through step {through:,}, then " if runs else ""
-            self._say(f"to prove the answer: {short}{count(whole, 'run')} to the end: {about(seconds)}")
+            self._say(f"to prove the answer: {short}{count(full_runs, 'run')} to the end: {about(seconds)}")
 
     def only_outputs_differ(self, first: OutputDifference, seconds: float) -> None:
         """See Observer."""

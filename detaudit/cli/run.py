@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from detaudit.audit import Auditor
-from detaudit.cli.elsewhere import elsewhere, refuse_spread
+from detaudit.cli.elsewhere import engine_runs, refuse_spread
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     RUNS,
@@ -70,7 +70,7 @@ def command(format_: str, quiet: bool, verbose: bool, engine: str | None, across
     settings, shown = replace(settings, across=Across(across)), Shown(format_, quiet, verbose)
     refuse_spread(options["spread"], engine)
     if engine is not None:
-        return elsewhere().audit(settings, engine, options, shown)
+        return engine_runs().audit(settings, engine, options, shown)
     return audit(settings, lambda observer: Auditor(settings, LocalLauncher(), observer), shown)
 
 

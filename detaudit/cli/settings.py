@@ -28,7 +28,7 @@ def command_line() -> tuple[str, ...]:
 def explicit_command(target: Target) -> tuple[str, ...]:
     """Return the command with the Python that was found, so that the report names it and a resumption takes it too."""
     words = command_line()
-    return (*words[:2], "--python", target.python, *words[2:]) if target.found else words
+    return (*words[:2], "--python", target.python, *words[2:]) if target.python_found else words
 
 
 def new_results(out: Path | None) -> tuple[str, Path]:

@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from detaudit.cli import complete
-from detaudit.cli.elsewhere import elsewhere, options_of
+from detaudit.cli.elsewhere import engine_runs, options_of
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,
@@ -101,7 +101,7 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, verbose: bool, **o
 
     if options["engine"] is None:
         return search(LocalLauncher(), Runner)
-    return elsewhere().search(settings, options["engine"], options["python"], tuple(request.catalogue), search)
+    return engine_runs().search(settings, options["engine"], options["python"], tuple(request.catalogue), search)
 
 
 for one in command.params:
@@ -124,7 +124,7 @@ def _request(
     )
     settings = settings_of(after_dashes, (loaded,), runs, here=here, **options)
     remote_options = options_of(engine, options["python"])
-    settings = replace(settings, stepwise=not (full or options["vary"]), elsewhere=remote_options)
+    settings = replace(settings, stepwise=not (full or options["vary"]), engine_options=remote_options)
     dump = options["dump"].resolve() if options["dump"] else None
     repro = options["repro"].resolve() if options["repro"] else None
     if options["no_replay"] and (options["replay"] or repro):

@@ -134,14 +134,14 @@ def load_ops(path: Path | None = None) -> tuple[Row, ...]:
     seen: set[tuple[str, str, str]] = set()
     for number, row in enumerate(rows):
         if bool(row.replacement) != (row.fixed_by == "edit"):
-            at = yamlfile.place(path, f"[{number}].fixed_by")
+            at = yamlfile.location(path, f"[{number}].fixed_by")
             raise ConfigError(
                 f"{at}: {row.id!r} must have a `replacement` if `fixed_by` is `edit`, and only then",
                 "Add or remove `replacement`.",
             )
         for index, op in enumerate(row.ops):
             if (key := (row.framework, row.device, op)) in seen:
-                at = yamlfile.place(path, f"[{number}].ops[{index}]")
+                at = yamlfile.location(path, f"[{number}].ops[{index}]")
                 raise ConfigError(f"{at}: duplicate operation {op!r} for the {row.device}", "Remove one of them.")
             seen.add(key)
     return rows
@@ -255,11 +255,11 @@ def _may_fix(flag: Flag, cause: Cause, source: Source | None, framework: str) ->
 
 
 def _sorted(flags: Iterable[Flag], cause: Cause) -> list[Flag]:
-    def place(flag: Flag) -> tuple[bool, int, bool]:
+    def priority(flag: Flag) -> tuple[bool, int, bool]:
         rank = flag.causes.index(cause) if cause in flag.causes else len(flag.causes)
         return flag.action == "fallback", rank, flag.framework not in _TRAINERS
 
-    return sorted(flags, key=place)
+    return sorted(flags, key=priority)
 
 
 def _distinct(first: Iterable[Flag], rest: Iterable[Flag]) -> tuple[Flag, ...]:

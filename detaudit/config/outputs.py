@@ -122,9 +122,9 @@ def load_outputs(path: Path | None = None) -> tuple[Row, ...]:
     seen: set[str] = set()
     for number, row in enumerate(rows):
         if row.id in seen:
-            raise ConfigError(f"{yamlfile.place(path, f'[{number}].id')}: duplicate row {row.id!r}", "Rename one.")
+            raise ConfigError(f"{yamlfile.location(path, f'[{number}].id')}: duplicate row {row.id!r}", "Rename one.")
         if not (row.folders or row.names or row.check):
-            at = yamlfile.place(path, f"[{number}]")
+            at = yamlfile.location(path, f"[{number}]")
             raise ConfigError(f"{at}: {row.id!r} needs `folders`, `names` or `check`", "See the head of the file.")
         seen.add(row.id)
     return rows

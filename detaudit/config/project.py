@@ -29,7 +29,7 @@ MOST_CHARACTERS = 2**17
 """Of a file that is searched."""
 
 
-def place(text: str, keys: Sequence[str], *, of_key: bool = False) -> tuple[int, int] | None:
+def position_of(text: str, keys: Sequence[str], *, of_key: bool = False) -> tuple[int, int] | None:
     """Return the line and the column, from 1, of the value at these keys, or ``of_key``.
 
     A value without a line of its own, such as an element of a list, has the place of the statement that it is in.
@@ -114,8 +114,8 @@ class NamedAudit(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
 
     ``command`` is a script or ``-m MODULE`` with arguments, or a whole command. ``loss-tolerance`` is the largest
     accepted relative difference of the final losses, if the environment is not that of the baseline. ``resume`` is the
-    command that resumes a stopped run, ``stop`` a command that stops early. ``given`` has the declared options that are
-    set, by the names of their fields, as they are written.
+    command that resumes a stopped run, ``stop`` a command that stops early. ``declared`` has the declared options that
+    are set, by the names of their fields, as they are written.
     """
 
     command: Command
@@ -131,11 +131,11 @@ class NamedAudit(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     loss_tolerance: Annotated[float, Meta(ge=0)] | None = None
     resume: Command | None = None
     stop: Command | None = None
-    given: dict[str, Any] = {}
+    declared: dict[str, Any] = {}
 
     def options(self) -> RunOptions:
         """Return the declared options. Raises UsageError for what one does not take."""
-        return options.read(self.given)
+        return options.read(self.declared)
 
 
 def _default(one: msgspec.structs.FieldInfo) -> Any:
@@ -143,7 +143,7 @@ def _default(one: msgspec.structs.FieldInfo) -> Any:
     return msgspec.field(default_factory=one.default_factory) if made else one.default
 
 
-_OWN = [one for one in msgspec.structs.fields(NamedAudit) if one.name != "given"]
+_OWN = [one for one in msgspec.structs.fields(NamedAudit) if one.name != "declared"]
 _KEYS = {name: options.declaration(name).key for name in DECLARED if options.declaration(name).key is not None}
 _Table = msgspec.defstruct(
     "_Table",
@@ -199,10 +199,10 @@ def _audit(path: Path, name: str, raw: dict[str, Any]) -> NamedAudit:
         if path.suffix == ".toml":
             location = _place(path, ("audits", name, *_keys(where)), problem)
         else:
-            location = yamlfile.place(path, f".audits.{name}{where}", problem)
+            location = yamlfile.location(path, f".audits.{name}{where}", problem)
         raise ConfigError(f"{location}: {problem}", yamlfile.nearest_key(problem, _Table) or _HINT) from error
     declared_options = {name: value for name in _KEYS if (value := getattr(table, name)) is not msgspec.UNSET}
-    return NamedAudit(**{one.name: getattr(table, one.name) for one in _OWN}, given=declared_options)
+    return NamedAudit(**{one.name: getattr(table, one.name) for one in _OWN}, declared=declared_options)
 
 
 def _keys(where: str) -> tuple[str, ...]:
@@ -217,7 +217,7 @@ def _place(path: Path, keys: Sequence[str], problem: str) -> str:
     """
     unknown_key = yamlfile.unknown_key(problem)
     every = ("tool", "detaudit", *keys, *filter(None, [unknown_key]))
-    position = place(path.read_text(encoding="utf-8"), every, of_key=bool(unknown_key))
+    position = position_of(path.read_text(encoding="utf-8"), every, of_key=bool(unknown_key))
     if position is None:
         return f"{path}, {'.'.join(('tool', 'detaudit', *keys))}"
     return f"{path}:{position[0]}:{position[1]}"

@@ -98,7 +98,7 @@ def _collect(
 
 
 def _at(error: UsageError, path: Path, where: str) -> UsageError:
-    return type(error)(f"{yamlfile.place(path, where)}: {error.message}", error.hint)
+    return type(error)(f"{yamlfile.location(path, where)}: {error.message}", error.hint)
 
 
 def _applicable_id(flag: Flag) -> str:

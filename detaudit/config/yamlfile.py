@@ -89,7 +89,7 @@ def split(error: msgspec.ValidationError) -> tuple[str, str]:
     return problem, where.rstrip("`")
 
 
-def place(path: Path, where: str, problem: str = "") -> str:
+def location(path: Path, where: str, problem: str = "") -> str:
     """Return ``file:line:column`` of the value at a path such as ``.flags[2]`` in a file that was read before.
 
     If the ``problem`` is an unknown key there, it is the place of that key.

@@ -33,9 +33,9 @@ MOST_IN_TAG, MOST_IN_PARAM = 5000, 500
 """Characters, as many as every version of MLflow takes."""
 
 
-def destination(place: str) -> "MLflow":
-    """See cli/report.py; ``place`` is a tracking URI, by default that of MLflow's own variable."""
-    uri = place or os.environ.get("MLFLOW_TRACKING_URI", "")
+def destination(tracking_uri: str) -> "MLflow":
+    """See cli/report.py; ``tracking_uri`` is a tracking URI, by default that of MLflow's own variable."""
+    uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI", "")
     if not uri:
         raise UsageError(
             "--to mlflow does not name a server",

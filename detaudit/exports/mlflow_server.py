@@ -60,23 +60,23 @@ class MLflowServer:
     def experiment(self, name: str) -> str:
         """See Server.experiment. Raises ExportError if it was deleted."""
         with self._errors():
-            found = self._client.get_experiment_by_name(name)
-            if found is None:
+            existing = self._client.get_experiment_by_name(name)
+            if existing is None:
                 return str(self._client.create_experiment(name, tags=_OF_TRAINING))
-        if found.lifecycle_stage == "deleted":
+        if existing.lifecycle_stage == "deleted":
             raise ExportError(
                 f"the experiment {name} was deleted in MLflow",
                 "Restore it with `mlflow experiments restore`, or set MLFLOW_EXPERIMENT_NAME.",
             )
-        return str(found.experiment_id)
+        return str(existing.experiment_id)
 
     def runs(self, experiment: str, tag: str, value: str) -> list[KeptRun]:
         """See Server.runs."""
         kept_runs: list[KeptRun] = []
-        wanted, token = f"tags.`{tag}` = '{value}'", None
+        query, token = f"tags.`{tag}` = '{value}'", None
         while True:
             with self._errors():
-                page = self._client.search_runs([experiment], wanted, ViewType.ACTIVE_ONLY, _PAGE, page_token=token)
+                page = self._client.search_runs([experiment], query, ViewType.ACTIVE_ONLY, _PAGE, page_token=token)
             kept_runs += [KeptRun(one.info.run_id, one.data.tags, one.data.params, one.data.metrics) for one in page]
             token = page.token
             if not token:

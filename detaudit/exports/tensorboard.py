@@ -23,9 +23,9 @@ from detaudit.report.tracked import Points, TrackedAudit
 _VERSION = "brain.Event:2"
 
 
-def curves(found: Mapping[str, Points], at: float) -> bytes:
+def curves(series: Mapping[str, Points], at: float) -> bytes:
     """Return a file with curves by name. ``at`` is the time of all its events, in seconds since 1970."""
-    return _file(_scalars(found, at), at)
+    return _file(_scalars(series, at), at)
 
 
 def text(name: str, markdown: str, at: float) -> bytes:
@@ -40,19 +40,19 @@ def text(name: str, markdown: str, at: float) -> bytes:
     return _file([Event(wall_time=at, summary=Summary(value=[value]))], at)
 
 
-def _scalars(found: Mapping[str, Points], at: float) -> Iterator[Event]:
-    for name, points in found.items():
+def _scalars(series: Mapping[str, Points], at: float) -> Iterator[Event]:
+    for name, points in series.items():
         for step, value in points:
             summary = Summary(value=[Summary.Value(tag=name, simple_value=value)])
             yield Event(wall_time=at, step=step, summary=summary)
 
 
 def _file(events: Iterable[Event], at: float) -> bytes:
-    found = io.BytesIO()
-    writer = RecordWriter(found)
+    buffer = io.BytesIO()
+    writer = RecordWriter(buffer)
     for event in (Event(wall_time=at, file_version=_VERSION), *events):
         writer.write(event.SerializeToString())
-    return found.getvalue()
+    return buffer.getvalue()
 
 
 # Writes the losses of runs, and the report on them, to event files that TensorBoard reads.
@@ -64,11 +64,11 @@ FILE = "events.out.tfevents.detaudit"
 _INSTEAD = "another folder"
 
 
-def destination(place: str) -> "TensorBoard":
-    """See cli/report.py; ``place`` is a folder."""
-    if not place or "://" in place:
+def destination(folder: str) -> "TensorBoard":
+    """See cli/report.py."""
+    if not folder or "://" in folder:
         raise UsageError("--to tensorboard does not name a folder", "Name one, as in --to tensorboard:logs.")
-    return TensorBoard(Path(place).expanduser())
+    return TensorBoard(Path(folder).expanduser())
 
 
 class TensorBoard:

@@ -372,7 +372,7 @@ def _first_steps(pair: Matched, stages: Iterable[Stage], through: int | None, sh
 
     def differing(stage: Stage) -> Iterator[tuple[int, int, Stage]]:
         for number in blocks.differing(*sides[stage], shared=shared):
-            yield number, stage.place, stage
+            yield number, stage.position, stage
             if stage in first_steps:
                 return
 
@@ -394,7 +394,7 @@ def _first(pair: Matched, through: int | None, shared: bool) -> Difference | Non
     first_steps = _first_steps(pair, Stage, through, shared)
     if first_steps:
         step, stage = min(
-            ((step, stage) for stage, step in first_steps.items()), key=lambda one: (one[0], one[1].place)
+            ((step, stage) for stage, step in first_steps.items()), key=lambda one: (one[0], one[1].position)
         )
         if stage not in UNHOOKED and not (_has_step(pair.a, step) and _has_step(pair.b, step)):
             stage = Stage.STEPS
@@ -461,5 +461,5 @@ def replicas(run: int, processes: Iterable[Process]) -> Replicas | None:
         for rank, training in enumerate(ranks)
         for stage, step in _first_steps(Matched(rank, ranks[0], training), stages, None, shared=False).items()
     ]
-    first = min(candidates, key=lambda one: (one.step, one.stage.place, one.rank), default=None)
+    first = min(candidates, key=lambda one: (one.step, one.stage.position, one.rank), default=None)
     return Replicas(ranks=len(ranks), run=run, first_difference=first)

@@ -62,10 +62,10 @@ def slots_differ(jobs: Jobs, results: Mapping[int, str]) -> list[Warning]:
     """
     by_slot: defaultdict[int, list[str]] = defaultdict(list)
     for number, result in results.items():
-        by_slot[jobs.place(number)].append(result)
+        by_slot[jobs.slot_index(number)].append(result)
     same = all(len(of_slot) > 1 and len(set(of_slot)) == 1 for of_slot in by_slot.values())
     apart = len({of_slot[0] for of_slot in by_slot.values()}) == len(by_slot) > 1
-    return [SlotsDiffer(slots=len(jobs.slots))] if same and apart and not jobs.elsewhere else []
+    return [SlotsDiffer(slots=len(jobs.slots))] if same and apart and not jobs.remote else []
 
 
 class Crowding:
@@ -83,7 +83,7 @@ class Crowding:
         self._first = threads_ if self._first is None else self._first
         self._most = max(self._most, threads_)
         self._shared = self._device(run, processes) if self._shared is None else self._shared
-        own = self._jobs.slots[self._jobs.place(run.id)].cpus
+        own = self._jobs.slots[self._jobs.slot_index(run.id)].cpus
         on_cpu = not run.devices or not all(is_gpu(name) for names in run.devices for name in names.split(","))
         alone = len(own) == 1 < self._jobs.cores and on_cpu
         self._lone = self._lone or (alone and any(_by_cores(process, env) for process in processes))
@@ -92,7 +92,7 @@ class Crowding:
     def reason(self) -> RunsCrowded | CoresReduced | DeviceShared | None:
         """Why runs that match do not count, None if they do."""
         at_once = self._jobs.at_once(self._first or 0)
-        if at_once == 1 or self._jobs.elsewhere:
+        if at_once == 1 or self._jobs.remote:
             return None
         if self._shared is not None:
             return DeviceShared(jobs=at_once, device=self._shared)
@@ -102,7 +102,7 @@ class Crowding:
 
     def _device(self, run: Run, processes: Sequence[Process]) -> str | None:
         """Return a device that the run used and that is not its own, ``""`` if it is unknown, None if there is none."""
-        own = self._jobs.slots[self._jobs.place(run.id)].devices
+        own = self._jobs.slots[self._jobs.slot_index(run.id)].devices
         if own:
             visible = (value for process in processes for value in _visible(process))
             return next((name for value in visible for name in value.split(",") if name not in own), None)

@@ -242,7 +242,7 @@ def losses_by_run(records: Mapping[int, RunRecord], rank: int) -> dict[int, dict
     known: KnownLosses = {}
     parts = {run: record.parts[rank] for run, record in records.items() if rank < len(record.parts)}
     return {
-        run: part.losses.held(known) if isinstance(part.losses, LoggedLosses) else dict(part.losses)
+        run: part.losses.in_memory(known) if isinstance(part.losses, LoggedLosses) else dict(part.losses)
         for run, part in parts.items()
     }
 

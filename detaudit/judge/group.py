@@ -136,7 +136,7 @@ def of_difference(difference: Difference, recorded: Sequence[Stage]) -> Explanat
         return Explanation(likely=(LikelyCause.AFTER_THE_LAST_STEP,))
     if difference.of_fit:
         matching = tuple(
-            one for one in recorded if one in (Stage.RNG, Stage.BATCH) and one.place < difference.stage.place
+            one for one in recorded if one in (Stage.RNG, Stage.BATCH) and one.position < difference.stage.position
         )
         return Explanation(matching=matching, likely=STAGES[difference.stage].likely_of_fit)
     return explanation(difference.stage, recorded)
@@ -147,7 +147,7 @@ def explanation(stage: Stage, recorded: Sequence[Stage]) -> Explanation:
     likely = STAGES[stage].likely
     if stage in UNHOOKED and Stage.UPDATE in recorded:
         likely = (LikelyCause.BESIDE_THE_TRAINING if stage in OUTPUTS else LikelyCause.OUTSIDE_THE_WEIGHTS,)
-    matching = tuple(one for one in recorded if one.place < stage.place and one is not Stage.INIT)
+    matching = tuple(one for one in recorded if one.position < stage.position and one is not Stage.INIT)
     direct, leaves_open = STAGES[stage].hidden_by or (None, None)
     if leaves_open is LikelyCause.BACKWARD_KERNEL and not {Stage.BATCH, Stage.FORWARD} & {*recorded}:
         leaves_open = LikelyCause.DATA

@@ -32,7 +32,7 @@ class RunSpec:
 
     ``expected`` is an argument that the process which trains must have, or ``""``; see Target. ``timeout`` is in
     seconds. The logs and the event logs are written to ``live`` and moved to ``folder`` after the run. ``load`` is
-    the number of busy processes beside it, ``place`` the name of the copy it works in, ``""`` for the usual one. Two
+    the number of busy processes beside it, ``copy_name`` that of the copy it works in, ``""`` for the usual one. Two
     runs with different ``slot``s may go at once: nothing that they write to has the same path, and their marks differ.
     One that ``may_save`` gets a SIGTERM before it is ended by a tick. ``recipe`` is whose flags its environment
     has, ``job`` what another machine needs to do it. What matches one of ``ignore_text`` is no part of what it prints.
@@ -48,7 +48,7 @@ class RunSpec:
     timeout: float | None = None
     no_aslr: bool = False
     load: int = 0
-    place: str = ""
+    copy_name: str = ""
     slot: Slot = Slot()
     may_save: bool = False
     recipe: Recipe | None = None

@@ -71,7 +71,7 @@ class Settings(RunOptions):
 
     ``outer`` are the variables of runs, None for those of this process, ``env`` is added to them, and recipes may
     override both. ``stepwise`` runs go further one after another; see ladder.py. ``across`` is what it means that
-    machines have different results, ``elsewhere`` are the options that name other machines, ``()`` if runs are done
+    machines have different results, ``engine_options`` are those that name other machines, ``()`` if runs are done
     here.
     """
 
@@ -88,7 +88,7 @@ class Settings(RunOptions):
     varying: Varying = NOTHING_VARIES
     jobs: Jobs = ALONE
     across: Across = Across.FAIL
-    elsewhere: tuple[str, ...] = ()
+    engine_options: tuple[str, ...] = ()
     started: str = field(default_factory=now)
 
 
@@ -109,13 +109,13 @@ class GroupPlan:
 
     def spec(self, number: int) -> RunSpec:
         """Return the run with this number. Runs are equal, but for what varies, their slots and their results."""
-        usual, *alternatives = self.places[self.jobs.place(number)]
+        usual, *alternatives = self.places[self.jobs.slot_index(number)]
         run = alternatives[(number - 2) % len(alternatives)] if number > 1 and alternatives else usual
         return self.jobs.on_devices(self.varying.apply(replace(run, folder=self.folder / str(number)), number), number)
 
     def shared(self, number: int, text: str) -> str:
         """Return what a run wrote without the paths that only its slot has."""
-        spec = self.places[self.jobs.place(number)][0]
+        spec = self.places[self.jobs.slot_index(number)][0]
         return without_slot(text, spec.live.parent, spec.slot.name)
 
 
@@ -167,7 +167,7 @@ def folder_name(name: str) -> str:
 def _run(
     settings: Settings, recipe: Recipe, flags: tuple[Flag, ...], space: Workspaces, slot: Slot, copy_name: str
 ) -> RunSpec:
-    space, mark = space.elsewhere(copy_name, slot.name), in_slot(settings.mark, slot.name)
+    space, mark = space.with_copy(copy_name, slot.name), in_slot(settings.mark, slot.name)
     outer = outer_environment() if settings.outer is None else settings.outer
     target, base = settings.target, {**outer, **settings.env, **space.workspace.env}
     if isinstance(space, IsolatedWorkspace):
@@ -197,7 +197,7 @@ def _run(
         expected=target.expected_argument,
         timeout=settings.timeout,
         no_aslr=any(flag.launcher == NO_ASLR for flag in flags),
-        place=copy_name,
+        copy_name=copy_name,
         slot=slot,
         recipe=recipe,
         ignore_text=settings.outputs.ignore_text,

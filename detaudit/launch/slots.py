@@ -38,14 +38,14 @@ class Pool(Generic[R]):
     def launch(self, spec: RunSpec, tick: Callable[[], None]) -> RunOutcome:
         """See Launcher.launch. Raises CancelledError if the run is not wanted any more."""
 
-        def wanted() -> None:
+        def check_cancelled() -> None:
             if self._cancelled.is_set():
                 raise CancelledError
             tick()
 
         if self._cancelled.is_set():
             raise CancelledError
-        return self._launcher.launch(spec, wanted)
+        return self._launcher.launch(spec, check_cancelled)
 
     def submit(self, number: int, work: Callable[[], R]) -> None:
         """Begin this work, under a number that no other work has."""
@@ -104,26 +104,26 @@ class Jobs:
 
     A run always has the same slot: number 1 the first, and so on in turn. ``cores`` is how many CPUs all have together.
     If ``measured``, only as many go at once as the threads of the first run leave cores for, and they share all CPUs.
-    ``options`` are those of the command line. ``elsewhere``: each slot is another machine, and shares nothing.
+    ``options`` are those of the command line. ``remote``: each slot is another machine, and shares nothing.
     """
 
     slots: tuple[Slot, ...] = (Slot(),)
     cores: int = 1
     measured: bool = False
     options: tuple[str, ...] = ()
-    elsewhere: bool = False
+    remote: bool = False
 
     @property
     def apart(self) -> bool:
         """Whether each run needs a copy of the working folder, because others may go on beside it."""
-        return bool(self.slots[0].name) and not self.elsewhere
+        return bool(self.slots[0].name) and not self.remote
 
     @property
     def varied_settings(self) -> frozenset[str]:
         """The variables that differ between slots."""
         return frozenset({DEVICES} if len(self.slots) > 1 and self.slots[0].devices else ())
 
-    def place(self, number: int) -> int:
+    def slot_index(self, number: int) -> int:
         """Return which slot a run has, from 0."""
         return (number - 1) % len(self.slots)
 
@@ -136,7 +136,7 @@ class Jobs:
         if not self.slots[0].devices:
             return spec
         names = [",".join(slot.devices) for slot in self.slots]
-        name = names[self.place(number)]
+        name = names[self.slot_index(number)]
         pad = spec.env.get(wire.ENV_PAD, "") + "x" * (max(map(len, names)) - len(name))
         return replace(spec, env={**spec.env, DEVICES: name, wire.ENV_PAD: pad})
 

@@ -134,14 +134,14 @@ def _on_path() -> Iterator[str]:
 class Target:
     """What to run. Exactly one of ``script`` and ``module`` is set, or neither for a command.
 
-    ``python`` was ``found`` if the user did not name it and it is not detaudit's own.
+    ``python_found``: the user did not name ``python``, and it is not detaudit's own.
     """
 
     arguments: tuple[str, ...]
     script: str = ""
     module: str = ""
     python: str = sys.executable
-    found: bool = False
+    python_found: bool = False
 
     @property
     def is_command(self) -> bool:
@@ -197,7 +197,7 @@ def resolve_target(
     executable = _python(python) if here else python or sys.executable
     python_found = not python and executable != sys.executable
     if module:
-        return Target(arguments=after_dashes, module=module, python=executable, found=python_found)
+        return Target(arguments=after_dashes, module=module, python=executable, python_found=python_found)
     if not words:
         if not after_dashes:
             raise UsageError("nothing to run", "Pass a script, `-m MODULE`, or a whole command after `--`.")
@@ -214,7 +214,7 @@ def resolve_target(
             f"Put the arguments of the script after `--`: detaudit run {words[0]} -- {extra_arguments}",
         )
     _check_script(words[0])
-    return Target(arguments=after_dashes, script=words[0], python=executable, found=python_found)
+    return Target(arguments=after_dashes, script=words[0], python=executable, python_found=python_found)
 
 
 def _python(name: str | None) -> str:

@@ -55,7 +55,7 @@ class SharedWorkspace:
         """Return the path unchanged."""
         return path
 
-    def elsewhere(self, name: str, slot: str = "") -> "SharedWorkspace":
+    def with_copy(self, name: str, slot: str = "") -> "SharedWorkspace":
         """Return the same workspace: there is only one folder."""
         return self
 
@@ -77,7 +77,7 @@ class IsolatedWorkspace:
         self._copy, self._temporary = self._place / (name or root.name), self._place / "tmp"
         self.workspace = Workspace(self._copy / cwd.relative_to(root), {"TMPDIR": str(self._temporary)})
 
-    def elsewhere(self, name: str, slot: str = "") -> "IsolatedWorkspace":
+    def with_copy(self, name: str, slot: str = "") -> "IsolatedWorkspace":
         """Return the same workspace with a copy of a different name, or for a slot; this one if both are empty."""
         return IsolatedWorkspace(self._root, self._cwd, self._results, name, slot) if name or slot else self
 

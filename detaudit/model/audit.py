@@ -113,7 +113,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def order(self) -> tuple[bool, bool, int, int]:
         """The sort key: hooked stages first, then printed losses, then files."""
-        return self.stage in UNHOOKED, self.stage in NAMED, self.step, self.stage.place
+        return self.stage in UNHOOKED, self.stage in NAMED, self.step, self.stage.position
 
     def where(self) -> str:
         """Return ``at step 1 (batch)``, or in which file, with the values of what left two runs."""

@@ -28,10 +28,10 @@ Node: TypeAlias = Mapping[int, bytes]
 
 def digest(node: Node) -> bytes:
     """Return the digest of a node: 32 bytes."""
-    found = hashlib.sha256(usedforsecurity=False)
+    hasher = hashlib.sha256(usedforsecurity=False)
     for number, one in node.items():
-        found.update(b"%d %s\n" % (number, one.hex().encode()))
-    return found.digest()
+        hasher.update(b"%d %s\n" % (number, one.hex().encode()))
+    return hasher.digest()
 
 
 class Tree(ABC):
@@ -209,12 +209,12 @@ def in_blocks(steps: Steps) -> BlockedSteps:
     return steps if isinstance(steps, BlockedSteps) else HeldSteps(steps)
 
 
-def split(found: Pairs) -> Iterator[tuple[int, Pairs]]:
+def split(entries: Pairs) -> Iterator[tuple[int, Pairs]]:
     """Yield ascending pairs by block: its number, and its part of them."""
-    if block_of(found[0][0]) == block_of(found[-1][0]):
-        yield block_of(found[0][0]), found
+    if block_of(entries[0][0]) == block_of(entries[-1][0]):
+        yield block_of(entries[0][0]), entries
         return
-    for number, part in groupby(found, lambda pair: block_of(pair[0])):
+    for number, part in groupby(entries, lambda pair: block_of(pair[0])):
         yield number, list(part)
 
 
@@ -223,12 +223,12 @@ def pairs(steps: Steps) -> Pairs:
     return [(step, digest) for step, digests in steps.items() for digest in digests or (None,)]
 
 
-def text(found: Pairs) -> bytes:
+def text(entries: Pairs) -> bytes:
     """Return pairs as text; the digest of a block is that of the text of its pairs."""
     try:
-        return _ENCODER.encode_lines(found)
+        return _ENCODER.encode_lines(entries)
     except UnicodeEncodeError:  # the name of a file that is not UTF-8; no event log has such a text
-        return repr(found).encode()
+        return repr(entries).encode()
 
 
 def hashed(data: bytes = b"") -> "hashlib._Hash":
@@ -253,9 +253,9 @@ def last(steps: Steps) -> int:
 
 def steps(stages: Iterable[Steps]) -> Iterator[int]:
     """Yield all steps at which any of these stages has a digest, ascending."""
-    found = [in_blocks(one) for one in stages]
-    for number in sorted({number for one in found for number in one.digests}):
-        yield from sorted({step for one in found for step in one.block(number)})
+    blocked = [in_blocks(one) for one in stages]
+    for number in sorted({number for one in blocked for number in one.digests}):
+        yield from sorted({step for one in blocked for step in one.block(number)})
 
 
 # What was recorded through a step. Of what is left in an event log, nothing is read for that.
@@ -290,8 +290,8 @@ class _CutSteps(BlockedSteps):
         """See BlockedSteps."""
         if number > block_of(self._last):
             return {}
-        found = self._steps.block(number)
-        return {step: digests for step, digests in found.items() if step <= self._last}
+        by_step = self._steps.block(number)
+        return {step: digests for step, digests in by_step.items() if step <= self._last}
 
 
 class _CutLosses(Mapping[int, Number]):

@@ -11,12 +11,12 @@ import msgspec
 # JSON of what was found, also of names that are not UTF-8.
 
 
-def encode(found: object) -> bytes:
+def encode(value: object) -> bytes:
     """Return a value as JSON. Lone surrogates, which stand for bytes that are not UTF-8, are escaped as text."""
     try:
-        return msgspec.json.encode(found)
+        return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_escaped(msgspec.to_builtins(found)))
+        return msgspec.json.encode(_escaped(msgspec.to_builtins(value)))
 
 
 def _escaped(value: Any) -> Any:

@@ -153,8 +153,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
     def of(self, audit: Audit, group: Group) -> GroupFigures:
         """Return the figures of a group of an audit."""
-        place = audit.groups.index(group)
-        return self.groups[place] if place < len(self.groups) else GroupFigures(missing=NoFigure.LOGS_GONE)
+        index = audit.groups.index(group)
+        return self.groups[index] if index < len(self.groups) else GroupFigures(missing=NoFigure.LOGS_GONE)
 
 
 NO_FIGURES = Figures()

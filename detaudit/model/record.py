@@ -148,7 +148,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
 
     def through(self, step: int) -> "Training":
         """Return what was recorded through this step, as of a run that was ended there."""
-        digests = {stage: digests_through(step, found) for stage, found in self.digests.items()}
+        digests = {stage: digests_through(step, by_step) for stage, by_step in self.digests.items()}
         return msgspec.structs.replace(
             self,
             steps=min(self.steps, step),
@@ -210,12 +210,12 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The stages of which anything was recorded, in the order of a step, without the hyperparameters."""
-        found = {stage for part in self.parts for stage in part.digests}
+        recorded = {stage for part in self.parts for stage in part.digests}
         if any(part.final is not None and part.final.state for part in self.parts):
-            found.add(Stage.STATE)
+            recorded.add(Stage.STATE)
         if any(part.final is not None and part.final.outputs for part in self.parts):
-            found.add(Stage.OUTPUT)
-        return tuple(stage for stage in Stage if stage in found and stage is not Stage.HYPERPARAMETERS)
+            recorded.add(Stage.OUTPUT)
+        return tuple(stage for stage in Stage if stage in recorded and stage is not Stage.HYPERPARAMETERS)
 
     @property
     def sampled(self) -> bool:

@@ -99,7 +99,7 @@ class Stage(StrEnum):
     STEPS = "steps"
 
     @property
-    def place(self) -> int:
+    def position(self) -> int:
         """Its place in this order; ``STEPS`` comes last."""
         return list(Stage).index(self)
 

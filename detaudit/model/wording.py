@@ -27,16 +27,16 @@ def every(number: int, noun: str) -> str:
     return f"both {noun}s" if number == 2 else f"all {count(number, noun)}"
 
 
-def shown_first(found: Sequence[_One], most: int | None) -> Sequence[_One]:
+def shown_first(items: Sequence[_One], most: int | None) -> Sequence[_One]:
     """Return the first ``most``, or all if one is left: a text that says that one more is left out is as long."""
-    return found if most is not None and len(found) == most + 1 else found[:most]
+    return items if most is not None and len(items) == most + 1 else items[:most]
 
 
 def shortened(words: Iterable[str], more: int = 0, most: int | None = None) -> str:
     """Return ``a, b and 3 more``: the first ``most`` words, and how many are left out, here or (``more``) before."""
-    found = list(words)
-    shown = found[:most] if more else shown_first(found, most)
-    left_out = len(found) - len(shown) + more
+    texts = list(words)
+    shown = texts[:most] if more else shown_first(texts, most)
+    left_out = len(texts) - len(shown) + more
     return f"{', '.join(shown)} and {left_out:,} more" if left_out else ", ".join(shown)
 
 
@@ -44,9 +44,9 @@ def duration(seconds: float, digits: str = ".1f") -> str:
     """Return ``10.7 s``, ``4 min 05 s``, ``1 h 03 min`` or ``2 d 03 h``; ``digits`` is the format below a minute."""
     if seconds < _MINUTE and not (text := f"{seconds:{digits}}").startswith("60"):
         return f"{text} s"
-    whole = round(seconds)
-    if whole < _HOUR:
-        return f"{whole // _MINUTE} min {whole % _MINUTE:02} s"
+    rounded = round(seconds)
+    if rounded < _HOUR:
+        return f"{rounded // _MINUTE} min {rounded % _MINUTE:02} s"
     minutes = round(seconds / _MINUTE)
     if minutes < _DAY // _MINUTE:
         return f"{minutes // 60} h {minutes % 60:02} min"

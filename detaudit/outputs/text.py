@@ -366,7 +366,7 @@ class _Slot:
     meaning: Meaning = NOTHING
     digits: tuple[int, int] = (0, 0)
     scale: float = 1.0
-    whole: bool = False
+    integer: bool = False
     counter: bool = False
     count: bool = False  # which is no process
     result: bool = False
@@ -636,14 +636,14 @@ class _Parser:
         text = line[slot.start : slot.end]
         if slot.result:
             value = float(_plain(line, slot) or "nan")
-            if not slot.whole and not slot.meaning.of_data and measurements.is_clock(value, self.facts):
+            if not slot.integer and not slot.meaning.of_data and measurements.is_clock(value, self.facts):
                 return Role.MEASUREMENT, text
-            own = slot.whole and not slot.count and measurements.is_own_number(value, self.facts)
+            own = slot.integer and not slot.count and measurements.is_own_number(value, self.facts)
             return Role.IDENTIFIER if own else Role.RESULT, text
         if slot.kind == _MASKED:
             return Role.RESULT if measurements.is_digest(slot.label) else Role.IDENTIFIER, text
         if slot.kind == _NUMBERS:
-            return number_role(slot.meaning, float(_plain(line, slot)) * slot.scale, slot.whole, self.facts), text
+            return number_role(slot.meaning, float(_plain(line, slot)) * slot.scale, slot.integer, self.facts), text
         return self.role(slot, text), text
 
     def role(self, slot: _Slot, text: str) -> Role:
@@ -899,7 +899,7 @@ class _Comparison:
     stream: str
     ours: _Parser
     theirs: _Parser
-    found: dict[OutputKind, OutputDifference] = field(default_factory=dict)
+    differences: dict[OutputKind, OutputDifference] = field(default_factory=dict)
 
     def lines(self, a: Sequence[str], b: Sequence[str]) -> list[OutputDifference]:
         self.ours.begin()
@@ -916,9 +916,9 @@ class _Comparison:
             for side, rest in enumerate(self._pairs(ours, theirs)):
                 left[side].extend(rest)
         self._words(*(sorted(side, key=lambda line: line.number) for side in left))
-        if self.stream == STDOUT and not self.found.keys() & set(_ORDER):
+        if self.stream == STDOUT and not self.differences.keys() & set(_ORDER):
             self._order(a, b, one, two)
-        return _sorted(list(self.found.values()))
+        return _sorted(list(self.differences.values()))
 
     def _order(self, a: Sequence[str], b: Sequence[str], one: list[_Parsed], two: list[_Parsed]) -> None:
         """Note that lines, which are the same, stand in an order that writers beside each other do not explain.
@@ -1014,9 +1014,9 @@ class _Comparison:
         for slot, (role, text), (other_role, other) in zip(a.slots, a.values, b.values, strict=True):
             if text != other:
                 kind = _KINDS[min(role, other_role, key=_RANK.index)]
-                known = self.found.get(kind)
+                known = self.differences.get(kind)
                 if known is not None:
-                    self.found[kind] = msgspec.structs.replace(known, more=known.more + 1)
+                    self.differences[kind] = msgspec.structs.replace(known, more=known.more + 1)
                     continue
                 label = slot.label.strip(_OPENERS) if slot.kind != _MASKED else ""
                 at = f"line {a.number}, {label}" if label else f"line {a.number}"
@@ -1042,7 +1042,7 @@ class _Comparison:
         self._note(kind, at, shown, only_run=0 if a and b else 1 if a else 2, more=max(len(a), len(b)) - 1)
 
     def _note(self, kind: OutputKind, at: str, values: tuple[str, str], only_run: int = 0, more: int = 0) -> None:
-        self.found[kind] = OutputDifference(
+        self.differences[kind] = OutputDifference(
             path=self.stream, kind=kind, at=at, values=values, only_run=only_run, more=more
         )
 
@@ -1388,7 +1388,7 @@ class _BytesParser:
                 value = float(digits if digits.isdigit() else digits.replace(b",", b""))
                 if value * slot.seconds <= longest:
                     continue
-                role = number_role(slot.meaning, value * slot.scale, slot.whole, facts)
+                role = number_role(slot.meaning, value * slot.scale, slot.integer, facts)
             elif kind == _MASKED:
                 continue
             else:

@@ -113,8 +113,8 @@ def _unsupported(item: pytest.Item) -> str:
 
 
 def _mark(item: pytest.Item) -> mark.Mark:
-    found = item.get_closest_marker(mark.NAME)
-    arguments = ((), {}) if found is None else (found.args, found.kwargs)
+    marker = item.get_closest_marker(mark.NAME)
+    arguments = ((), {}) if marker is None else (marker.args, marker.kwargs)
     try:
         return mark.read(*arguments)
     except mark.MarkError as error:

@@ -39,14 +39,14 @@ def difference(a: object, b: object) -> str:
 
     Raises TypeError for a value of an unsupported type, ValueError for one that is nested too deeply.
     """
-    found = list(_differences(a, b, "", 0))
-    if not found:
+    differences = list(_differences(a, b, "", 0))
+    if not differences:
         return ""
-    lines = [f"not bit-identical: {len(found):,} parts differ" if len(found) > 1 else "not bit-identical"]
-    for one in found[:MOST_SHOWN]:
+    lines = [f"not bit-identical: {len(differences):,} parts differ" if len(differences) > 1 else "not bit-identical"]
+    for one in differences[:MOST_SHOWN]:
         lines.append(f"  {one.path or 'the value'}{f' ({one.kind})' if one.kind else ''}:")
         lines += [f"    {line}" for line in one.lines]
-    more = len(found) - MOST_SHOWN
+    more = len(differences) - MOST_SHOWN
     return "\n".join(lines + ([f"  and {more} more"] if more > 0 else []))
 
 
@@ -80,9 +80,9 @@ def _leaf_differences(a: Any, b: Any, path: str) -> Iterator[PartDifference]:
         if (a.dtype, a.shape) != (b.dtype, b.shape):
             yield PartDifference(path, "", (f"{tensor_type(a.dtype, a.shape)} vs {tensor_type(b.dtype, b.shape)}",))
             return
-        found = tensors.difference(a.dtype, a.shape, a.data, b.data)
-        if found is not None:
-            yield PartDifference(path, tensor_type(a.dtype, a.shape), tuple(found.lines()))
+        tensor_difference = tensors.difference(a.dtype, a.shape, a.data, b.data)
+        if tensor_difference is not None:
+            yield PartDifference(path, tensor_type(a.dtype, a.shape), tuple(tensor_difference.lines()))
     elif type(a) is not type(b):
         yield PartDifference(path, "", (f"{_shown(a)} vs {_shown(b)}",))
     elif a != b:

@@ -52,12 +52,12 @@ def read(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Mark:
     if arguments or unknown:
         problem = f"unknown argument {unknown[0]!r}" if unknown else "arguments must be keywords"
         raise _error(f"{problem}; available: {', '.join(known)}")
-    given = dict(keywords)
-    flags = given.get("flags", ())
-    given["flags"] = (flags,) if isinstance(flags, str) else tuple(flags) if _is_iterable(flags) else flags
-    if isinstance(given.get("recipe"), os.PathLike):
-        given["recipe"] = os.fspath(given["recipe"])
-    mark = Mark(**given)
+    values = dict(keywords)
+    flags = values.get("flags", ())
+    values["flags"] = (flags,) if isinstance(flags, str) else tuple(flags) if _is_iterable(flags) else flags
+    if isinstance(values.get("recipe"), os.PathLike):
+        values["recipe"] = os.fspath(values["recipe"])
+    mark = Mark(**values)
     _check(mark)
     return mark
 

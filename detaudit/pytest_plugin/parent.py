@@ -52,15 +52,15 @@ def audit(item: pytest.Function, mark: Mark, environment: Mapping[str, str], opt
         reason = skipped.read_text("utf-8") if skipped.exists() else None
     if not done.stdout:  # It was a usage error.
         pytest.fail(f"@pytest.mark.{NAME}: {click.unstyle(done.stderr).strip()}", pytrace=False)
-    found = msgspec.json.decode(done.stdout, type=Audit)
-    if found.interrupted:
+    result = msgspec.json.decode(done.stdout, type=Audit)
+    if result.interrupted:
         raise KeyboardInterrupt
-    if reason is not None and all(run.status is Status.NOT_RECORDED for group in found.groups for run in group.runs):
+    if reason is not None and all(run.status is Status.NOT_RECORDED for group in result.groups for run in group.runs):
         _remove(out)
         pytest.skip(reason)
-    if found.verdict is not Verdict.DETERMINISTIC:
-        pytest.fail(_failure_text(found, mark, out), pytrace=False)
-    item.add_report_section("call", "detaudit", _table(found))
+    if result.verdict is not Verdict.DETERMINISTIC:
+        pytest.fail(_failure_text(result, mark, out), pytrace=False)
+    item.add_report_section("call", "detaudit", _table(result))
     _remove(out)
 
 

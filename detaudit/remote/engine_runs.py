@@ -122,8 +122,8 @@ class _Machines:
         runs += -runs % (len(self.spread) or 1)
         plan, count = msgspec.structs.replace(sent.plan, runs=runs), min(self.at_once, runs)
         slots = tuple(Slot(name=f"{number:04}") for number in range(1, count + 1))
-        settings = replace(sent.settings, runs=runs, jobs=Jobs(slots=slots, elsewhere=True))
-        settings = replace(settings, stepwise=False, elsewhere=self.options)
+        settings = replace(sent.settings, runs=runs, jobs=Jobs(slots=slots, remote=True))
+        settings = replace(settings, stepwise=False, engine_options=self.options)
         return settings, RemoteRuns(self.carrier, plan, sent.code, sent.python, self.spread)
 
 

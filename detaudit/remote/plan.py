@@ -71,7 +71,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """The number of runs of all recipes."""
         return self.runs * len(self.recipes)
 
-    def place(self, run: int) -> tuple[Recipe, int]:
+    def recipe_and_number(self, run: int) -> tuple[Recipe, int]:
         """Return the recipe of a run, and its number among the runs of that. Raises UsageError for no run of it."""
         if not 1 <= run <= self.total:
             raise UsageError(f"the plan has no run {run}", f"It has runs 1 to {self.total}; an --index begins at 0.")

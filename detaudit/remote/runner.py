@@ -211,7 +211,7 @@ class RemoteRunner(Runner):
         known = self._kept.refused if self._kept is not None else {}
         return {flag.id: known[flag.id] for flag in flags if flag.id in known}
 
-    def place(self, spec: RunSpec) -> RunMachine | None:
+    def machine(self, spec: RunSpec) -> RunMachine | None:
         """See Runner."""
         return self._kept.restored(spec.folder) if self._kept is not None else None
 
@@ -230,14 +230,14 @@ class RemoteRunner(Runner):
         spec.folder.rename(taken)
         with self._reading:
             result = self._reader.result(spec, attempt, taken)
-        if self._kept is None or result.place is None:
+        if self._kept is None or result.machine is None:
             return result
-        if others := self._kept.differing(result.place):
+        if others := self._kept.differing(result.machine):
             shutil.rmtree(spec.folder)
-            raise _other_kind(where or result.place.host, self._kept.where, others)
+            raise _other_kind(where or result.machine.host, self._kept.where, others)
         if not self._kept.where:
-            self._observer.stays_on(where or result.place.host)
-        return replace(result, place=self._kept.take(result.place, where, spec.folder))
+            self._observer.stays_on(where or result.machine.host)
+        return replace(result, machine=self._kept.take(result.machine, where, spec.folder))
 
     def _job(self, number: int, spec: RunSpec, limits: Limits) -> Job:
         remote_runs, until = self._elsewhere, spec.env.get(wire.ENV_UNTIL)

@@ -82,7 +82,7 @@ class Worker:
         Raises UsageError for no run of the plan, ConfigError if the code or detaudit is another than the plan's,
         StorageError if nothing can be written.
         """
-        recipe, position = self.plan.place(number)
+        recipe, position = self.plan.recipe_and_number(number)
         self._refuse_others()
         state.reset_process()
         started = now()

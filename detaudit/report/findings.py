@@ -109,7 +109,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     compared: bool = True
 
     @property
-    def place(self) -> tuple[str, int] | None:
+    def location(self) -> tuple[str, int] | None:
         """The culprit's file and line, else the first line of the script, for formats that ask for a place."""
         if self.culprit is not None and self.culprit.file:  # a name may be blank
             return self.culprit.file, self.culprit.line

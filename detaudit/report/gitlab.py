@@ -21,7 +21,7 @@ def render(report: Report) -> str:
 
 
 def _issue(finding: Finding) -> dict[str, object]:
-    path, begin = finding.place or _NOWHERE
+    path, begin = finding.location or _NOWHERE
     line = f"; {finding.culprit.message}" if finding.culprit else ""
     return {
         "description": f"{finding.suite}, {finding.name}: {finding.message}{line}",

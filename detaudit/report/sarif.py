@@ -70,7 +70,7 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
         "ruleIndex": index,
         "level": _LEVELS[finding.status],
         "message": {"text": f"{finding.suite}, {finding.name}: {finding.message}\n{finding.detail}".strip()},
-        "locations": [_location(*finding.place)] if finding.place else [],
+        "locations": [_location(*finding.location)] if finding.location else [],
         "partialFingerprints": {"finding/v1": finding.fingerprint},
     }
 

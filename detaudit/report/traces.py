@@ -137,7 +137,7 @@ def _trial(trial: FlagTrial, culprit: Culprit) -> str:
 def _is_later(trial: FlagTrial, culprit: Culprit) -> bool:
     """Whether runs with a flag differ only after the culprit, so that there is another difference behind it."""
     first = trial.first_difference
-    return first is not None and (first.step, first.stage.place) > (culprit.step, culprit.stage.place)
+    return first is not None and (first.step, first.stage.position) > (culprit.step, culprit.stage.position)
 
 
 def notes(trace: Trace) -> list[str]:

@@ -135,7 +135,7 @@ class TrainingSoFar:
     def training(self, unplaced: bool = False) -> Training:
         """Return the training so far."""
         if self._log is not None and not self._log.ordered:
-            self._held, self._log = self._origin.held(), None
+            self._held, self._log = self._origin.in_memory(), None
         log, events = self._log, self._held
         return Training(
             framework=self._origin.framework,

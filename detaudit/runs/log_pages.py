@@ -152,7 +152,7 @@ class Origin(NamedTuple):
     framework: str
     lane: int
 
-    def held(self) -> EventsInMemory:
+    def in_memory(self) -> EventsInMemory:
         """Return all that this training recorded."""
         memory = EventsInMemory()
         for piece in pieces(self.path):
@@ -303,7 +303,7 @@ class LoggedLosses(Mapping[int, Number]):
     def __bool__(self) -> bool:
         return self.log.last_loss is not None
 
-    def held(self, known: KnownLosses) -> dict[int, Number]:
+    def in_memory(self, known: KnownLosses) -> dict[int, Number]:
         """Return all losses. Raises StorageError if the event log is not the same any more."""
         losses: dict[int, Number] = {}
         for number in sorted(self.log.places):

@@ -196,7 +196,7 @@ def digested(
     with warnings.catch_warnings():  # such as of escapes in a text
         warnings.simplefilter("ignore")
         unpacked = 0
-        for part in file_format.parts(path) if file_format is not None else formats.whole(path):
+        for part in file_format.parts(path) if file_format is not None else formats.whole_file(path):
             digest, extremes = hashlib.sha256(), Extremes() if may_be_measured(part) else None
             digest.update(repr((part.dtype, part.shape)).encode())
             for piece in part.pieces:

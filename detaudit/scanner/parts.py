@@ -18,11 +18,11 @@ class Parts:
 
     def digest(self) -> str:
         """Return a digest of all bits, types and shapes."""
-        found = hashlib.blake2b(digest_size=8)
+        hasher = hashlib.blake2b(digest_size=8)
         for name, dtype, shape, data in self._parts:
-            found.update(("%s|%s|%s|" % (name, dtype, shape)).encode())
-            found.update(data)
-        return found.hexdigest()
+            hasher.update(("%s|%s|%s|" % (name, dtype, shape)).encode())
+            hasher.update(data)
+        return hasher.hexdigest()
 
     def copies(self) -> list[tuple[str, str, tuple[int, ...], bytes]]:
         """Return the parts with copies of their bytes."""

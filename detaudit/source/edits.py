@@ -142,7 +142,7 @@ def last(node: ast.expr) -> str:
             return ""
 
 
-def given(call: ast.Call, *names: str) -> ast.expr | None:
+def argument_of(call: ast.Call, *names: str) -> ast.expr | None:
     """Return the argument of a call with one of these names."""
     return next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
 
@@ -365,7 +365,7 @@ def _is_mapping(page: SourceText, node: ast.expr) -> bool:
 
 
 def _keyword(page: SourceText, call: ast.Call) -> Fix | None:
-    unordered = given(call, "return_as")
+    unordered = argument_of(call, "return_as")
     if isinstance(unordered, ast.Constant) and unordered.value == "generator_unordered":
         return Fix(page.instead(unordered, '"generator"'))
     for keyword in call.keywords:
@@ -425,16 +425,16 @@ def indexes(reader: Reader, node: ast.AST) -> tuple[str, ...] | None:
 
 
 def _indexes(reader: Reader, node: ast.AST, calls: frozenset[ast.AST]) -> tuple[str, ...] | None:
-    found, below, child = list[str](), node, node
+    indices, below, child = list[str](), node, node
     while child is not reader.tree:
         parent = reader.parent(child)
         names = _times(reader, parent, child, below, calls)
         if names is not None:
-            if not names or set(names) & set(found):
+            if not names or set(names) & set(indices):
                 return None
-            found = [*names, *found]
+            indices = [*names, *indices]
         below, child = child, parent
-    return tuple(found)
+    return tuple(indices)
 
 
 def _times(
@@ -484,11 +484,11 @@ def _counter(target: ast.expr, values: ast.expr) -> Sequence[str]:
 
 def _parameters(function: _Function | ast.Lambda) -> Sequence[str]:
     """Return the parameters that number the calls of a function."""
-    given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
     special = isinstance(function, _Function) and function.name == "__getitem__"
     names = [
         one.arg
-        for one in given
+        for one in parameters
         if (_INDEX.fullmatch(one.arg) or (special and one.arg == _ITEM))
         and (one.annotation is None or _name(one.annotation) == "int")
     ]
@@ -605,7 +605,7 @@ def _method(page: SourceText, call: ast.Call) -> str:
 
 def _takes_a_seed(call: ast.Call) -> bool:
     """Whether a call has no seed yet, and may be given one."""
-    seed = call.args[0] if call.args else given(call, *_SEED_ARGUMENTS)
+    seed = call.args[0] if call.args else argument_of(call, *_SEED_ARGUMENTS)
     return _is_none(seed) if seed is not None else not given_otherwise(call)
 
 
@@ -615,7 +615,7 @@ def _is_none(node: ast.expr) -> bool:
 
 def _seed(page: SourceText, call: ast.Call, new: str) -> tuple[tuple[int, int, str], ...]:
     """Return the edit that gives a call a seed, in place of None if it has that."""
-    seed = call.args[0] if call.args else given(call, *_SEED_ARGUMENTS)
+    seed = call.args[0] if call.args else argument_of(call, *_SEED_ARGUMENTS)
     return page.instead(seed, new) if seed is not None else _seed_first(page, call, new)
 
 
@@ -682,7 +682,8 @@ def uninitialized_memory(page: SourceText, node: ast.AST) -> Fix | None:
         return UNSAFE
     if module not in _ARRAYS or name not in _ZEROS or _is_of_objects(node):
         return None
-    if given(node, "prototype") or (name == "empty" and given(node, "memory_format")):  # zeros has no such argument
+    # zeros has no such argument
+    if argument_of(node, "prototype") or (name == "empty" and argument_of(node, "memory_format")):
         return UNSAFE
     zeros = _ZEROS[name]
     if isinstance(node.func, ast.Attribute):
@@ -693,7 +694,7 @@ def uninitialized_memory(page: SourceText, node: ast.AST) -> Fix | None:
 
 def _is_of_objects(call: ast.Call) -> bool:
     """Whether an array has the dtype object, which is filled with None."""
-    kind = call.args[1] if len(call.args) > 1 else given(call, "dtype")
+    kind = call.args[1] if len(call.args) > 1 else argument_of(call, "dtype")
     return (isinstance(kind, ast.Name) and kind.id == "object") or (
         isinstance(kind, ast.Constant) and kind.value in ("O", "object")
     )
@@ -867,14 +868,14 @@ def is_repeated_in(root: Path, file: str, line: int, kind: SourceKind) -> bool:
 def _rewritten(before: SourceText, line: int, rule: _Rule) -> Rewrite | None:
     page, needs = before, list[str]()
     for _ in range(_MOST):
-        found = [(node, fix) for node in page.at(line) if (fix := rule(page, node)) is not None]
-        if not found:
+        fixes = [(node, fix) for node in page.at(line) if (fix := rule(page, node)) is not None]
+        if not fixes:
             return _difference(before.lines, page.lines, needs)
-        if not all(fix.edits and page.is_placed(node) for node, fix in found):
+        if not all(fix.edits and page.is_placed(node) for node, fix in fixes):
             return None
         # Apply one edit at a time: it may move the nodes inside it, or make their fix unnecessary.
-        edits = found[0][1].edits
-        needs += [one for one in found[0][1].needs if one not in needs]
+        edits = fixes[0][1].edits
+        needs += [one for one in fixes[0][1].needs if one not in needs]
         page, line = page.edited(edits), page.moved(line, edits)
     return None
 

@@ -23,8 +23,8 @@ def of(root: Path, places: Iterable[tuple[str, int]]) -> tuple[Excerpt, ...]:
 
     A file that cannot be read, or that has no such line, has none.
     """
-    found = (_excerpt(root, file, line) for file, line in list(dict.fromkeys(places))[:MOST])
-    return tuple(one for one in found if one is not None)
+    excerpts = (_excerpt(root, file, line) for file, line in list(dict.fromkeys(places))[:MOST])
+    return tuple(one for one in excerpts if one is not None)
 
 
 def at(root: Path, file: str | None, line: int | None) -> Excerpt | None:

@@ -118,11 +118,11 @@ class _Code:
             if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
         ]
         at.sort(key=lambda node: ((node.end_lineno or node.lineno) - node.lineno, -node.col_offset))
-        found: list[ast.expr] = []
+        expressions: list[ast.expr] = []
         for child in ast.iter_child_nodes(at[0]) if at else ():
-            found += [child] if isinstance(child, ast.expr) else []
-            found += [child.context_expr] if isinstance(child, ast.withitem) else []
-        return found
+            expressions += [child] if isinstance(child, ast.expr) else []
+            expressions += [child.context_expr] if isinstance(child, ast.withitem) else []
+        return expressions
 
     def made_of(self, expression: ast.expr) -> Iterator[ast.expr]:
         """Yield what the names in an expression are bound to, and what the functions that it calls return."""

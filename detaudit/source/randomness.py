@@ -122,8 +122,8 @@ class Reader:
                 return bool(elements) and all(self._is_text(element) for element in elements)
             case ast.SetComp(elt=element) | ast.GeneratorExp(elt=element) | ast.ListComp(elt=element):
                 return self._is_text(element)
-            case ast.Call(func=ast.Name(id=name), args=[given]) if name in _SETS:
-                return self._is_text(given) or self.holds_texts(given)
+            case ast.Call(func=ast.Name(id=name), args=[argument]) if name in _SETS:
+                return self._is_text(argument) or self.holds_texts(argument)
             case ast.Call(func=ast.Attribute(attr=name)) if name in ("split", "splitlines"):
                 return True
             case ast.BinOp(left=left, right=right):
@@ -275,8 +275,8 @@ def _is_arithmetic(node: ast.AST) -> bool:
 
 
 def _unseeded(call: ast.Call) -> Iterator[Found]:
-    given = (*call.args, *(keyword.value for keyword in call.keywords))
-    if all(isinstance(argument, ast.Constant) and argument.value is None for argument in given):
+    arguments = (*call.args, *(keyword.value for keyword in call.keywords))
+    if all(isinstance(argument, ast.Constant) and argument.value is None for argument in arguments):
         match call.func:
             case ast.Attribute(attr=name) | ast.Name(id=name) if name in NUMPY:
                 yield call.lineno, UNSEEDED, name
@@ -342,15 +342,15 @@ def read(root: Path, files: Iterable[str], pinned: Pinned) -> tuple[Source, ...]
     A file that cannot be read or parsed has none. Generators without a seed come first, and uninitialized memory last:
     most of it is written before it is read.
     """
-    found = []
+    ranked = []
     for file in files:
         for line, kind, call in scanned(root / file):
             source = pinned.suspect(Source(file=file, line=line, kind=kind, call=call, suspect=True))
             if source is not None and source.call == OF_TEXTS:
                 source = Source(file=file, line=line, kind=source.kind, suspect=True)
             if source is not None:
-                found.append((_ORDER.get(kind, 1), source))
-    return tuple(source for _, source in sorted(found, key=lambda pair: pair[0]))
+                ranked.append((_ORDER.get(kind, 1), source))
+    return tuple(source for _, source in sorted(ranked, key=lambda pair: pair[0]))
 
 
 def scanned(path: Path) -> tuple[Found, ...]:

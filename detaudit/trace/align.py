@@ -66,7 +66,7 @@ ENTERS = ("aten.lift_fresh", "aten.set_")
 class OpFinding:
     """The first difference: the operation in either run, None if a run had ended.
 
-    ``place`` is the index of the input, or output, that differs, ``argument`` the name of the number that does.
+    ``index`` is that of the input, or output, that differs, ``argument`` the name of the number that does.
     ``before`` is the operation to examine first: the one that took uninitialized memory, the last writer, or the last
     one that both runs have in common. ``nth`` is the number of the operation in its thread, from 0; None once the
     streams of a thread have diverged.
@@ -75,7 +75,7 @@ class OpFinding:
     how: How
     a: OpLine | None
     b: OpLine | None
-    place: int = 0
+    index: int = 0
     before: OpLine | None = None
     nth: int | None = None
     argument: str = ""
@@ -84,10 +84,10 @@ class OpFinding:
     @property
     def op(self) -> OpLine:
         """The operation in the first run that has one."""
-        found = self.a or self.b
-        if found is None:
+        line = self.a or self.b
+        if line is None:
             raise ValueError("a finding without an operation")
-        return found
+        return line
 
     @property
     def brought(self) -> bool:
@@ -153,13 +153,15 @@ class _Comparison:
         """Return the first difference, once all operations of both runs were added."""
         for thread in self._threads.values():
             self._drain(thread, at_end=True)
-        found = next((one for one in self._candidates if one.spread), None)
-        absorbed = {id(one) for one in self._candidates} - {id(one) for held in self._tainted.values() for one in held}
-        if found is None and self._fork is None:
-            found = next((one for one in self._candidates if one.lost or id(one) not in absorbed), None)
-        if found is None:
+        candidate = next((one for one in self._candidates if one.spread), None)
+        absorbed = {id(one) for one in self._candidates} - {
+            id(one) for causes in self._tainted.values() for one in causes
+        }
+        if candidate is None and self._fork is None:
+            candidate = next((one for one in self._candidates if one.lost or id(one) not in absorbed), None)
+        if candidate is None:
             return self._fork
-        first = self._reclassify(found.finding)
+        first = self._reclassify(candidate.finding)
         # Once the code paths have diverged, only a kernel with identical inputs is still to blame.
         blamed = self._fork is None or first.forked is None or first.how is How.OUTPUT
         return first if blamed else self._fork
@@ -207,8 +209,8 @@ class _Comparison:
         outs = [i for i, (x, y) in enumerate(zip(a.op.outs, b.op.outs, strict=False)) if x[0] != y[0]]
         self._spread.add(a.op.step, takes=bool(ins), returns=bool(outs))
         causes = [cause for i in ins for cause in self._tainted.get(_mark(a.op.ins[i]), ())]
-        for digest, storage, whole in a.op.outs:
-            if whole:
+        for digest, storage, complete in a.op.outs:
+            if complete:
                 self._tainted.pop(_mark((digest, storage)), None)
         for cause in () if a.op.outs else causes:
             cause.returned = True
@@ -235,13 +237,13 @@ class _Comparison:
         if number and not (number.startswith(wire.START) and ins):
             return OpFinding(How.ARGUMENT, a.op, b.op, nth=nth, argument=number)
         finding = self._input(a, b, ins[0], nth) if ins else _output(a.op, b.op, outs[0], nth)
-        elsewhere = number and finding.how in (How.INPUT, How.CONCURRENT_WRITE)  # a part of the same memory
-        return replace(finding, how=How.ARGUMENT, argument=number) if elsewhere else finding
+        by_argument = number and finding.how in (How.INPUT, How.CONCURRENT_WRITE)  # a part of the same memory
+        return replace(finding, how=How.ARGUMENT, argument=number) if by_argument else finding
 
-    def _input(self, a: Entry, b: Entry, place: int, nth: int | None) -> OpFinding:
-        mine, other = a.inputs[place], b.inputs[place]
-        (x, storage), (y, _) = a.op.ins[place], b.op.ins[place]
-        finding = OpFinding(How.INPUT, a.op, b.op, place, nth=nth)
+    def _input(self, a: Entry, b: Entry, index: int, nth: int | None) -> OpFinding:
+        mine, other = a.inputs[index], b.inputs[index]
+        (x, storage), (y, _) = a.op.ins[index], b.op.ins[index]
+        finding = OpFinding(How.INPUT, a.op, b.op, index, nth=nth)
         if a.op.op.startswith(ENTERS):
             return finding
         if x and y and x in self._sides[1].seen and y in self._sides[0].seen:
@@ -255,15 +257,15 @@ class _Comparison:
     def _reclassify(self, finding: OpFinding) -> OpFinding:
         """Return ``finding`` as a reordering if each run has both values somewhere."""
         if finding.how is How.CONCURRENT_WRITE and finding.before is None:
-            return replace(finding, before=self._sides[0].writers.get(finding.op.ins[finding.place][1]))
+            return replace(finding, before=self._sides[0].writers.get(finding.op.ins[finding.index][1]))
         unexplained = finding.how in (How.INPUT, How.CONCURRENT_WRITE) or finding.argument.startswith(wire.START)
         if not unexplained or finding.a is None or finding.b is None:
             return finding
         if finding.how is How.CONCURRENT_WRITE and (
-            finding.a.shared or finding.b.shared or finding.a.updates(finding.place)
+            finding.a.shared or finding.b.shared or finding.a.updates(finding.index)
         ):
             return finding
-        mine, theirs = (op.came_in(finding.place) for op in (finding.a, finding.b))
+        mine, theirs = (op.came_in(finding.index) for op in (finding.a, finding.b))
         both = mine != theirs and mine in self._sides[1].seen and theirs in self._sides[0].seen
         return replace(finding, how=How.REORDERED) if both else finding
 
@@ -273,10 +275,10 @@ def _mark(tensor: tuple[str, int] | tuple[str, int, bool]) -> Hashable:
     return tensor[1] if tensor[1] >= 0 else tensor[0].rpartition(":")[2]
 
 
-def _output(a: OpLine, b: OpLine, place: int, nth: int | None) -> OpFinding:
+def _output(a: OpLine, b: OpLine, index: int, nth: int | None) -> OpFinding:
     if a.op.startswith(ENTERS):
-        return OpFinding(How.INPUT, a, b, place, nth=nth)
+        return OpFinding(How.INPUT, a, b, index, nth=nth)
     if shared := a.shared or b.shared:  # it may be written to while the operation reads it
         return OpFinding(How.CONCURRENT_WRITE, a, b, a.place_of(shared[0]), nth=nth)
     random = a.random and (a.state != b.state or not a.state)
-    return OpFinding(How.RNG_STATE if random else How.OUTPUT, a, b, place, nth=nth)
+    return OpFinding(How.RNG_STATE if random else How.OUTPUT, a, b, index, nth=nth)

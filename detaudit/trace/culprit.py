@@ -60,7 +60,7 @@ def between_modules(finding: OpFinding, pair: RunPair, suspects: tuple[Source, .
 
 def between_stages(divergence: Divergence, recorded: Sequence[Stage], suspects: tuple[Source, ...]) -> Narrowed:
     """Return the answer for the first stage that differs."""
-    earlier = [stage for stage in recorded if stage.place < divergence.stage.place and stage not in UNHOOKED]
+    earlier = [stage for stage in recorded if stage.position < divergence.stage.position and stage not in UNHOOKED]
     after = Boundary(stage=earlier[-1]) if earlier else Boundary()
     return Narrowed(step=divergence.step, after=after, before=Boundary(stage=divergence.stage), suspects=suspects)
 
@@ -178,8 +178,8 @@ class Remedies:
     def flags(self, cause: Cause, source: Source | None, op: str = "") -> tuple[FlagFix, ...]:
         """Return the flags that fix a culprit, best first."""
         of_order = Cause.ORDER if cause is Cause.ADDRESS else cause
-        found = fix_flags(self.catalogue, of_order, self.frameworks, self.devices, source, op)
-        return tuple(self._fix(flag, source) for flag in found)
+        fixing = fix_flags(self.catalogue, of_order, self.frameworks, self.devices, source, op)
+        return tuple(self._fix(flag, source) for flag in fixing)
 
     def _fix(self, flag: Flag, source: Source | None = None) -> FlagFix:
         """Return a flag with the lines that do the same by hand, if there are any that would help.
@@ -273,10 +273,10 @@ def argument(finding: OpFinding) -> Argument | None:
 
 def variable_of(finding: OpFinding, differing: Iterable[Differing]) -> Differing | None:
     """Return the first variable that has in both runs the number that differs, or its negative; None if none has."""
-    given = argument(finding)
-    for one in differing if given is not None else ():
+    numbers = argument(finding)
+    for one in differing if numbers is not None else ():
         texts = [side.text if side else "" for side in (one.a, one.b)]
-        if given is not None and all(_same(x, y) for x, y in zip(given.values, texts, strict=True)):
+        if numbers is not None and all(_same(x, y) for x, y in zip(numbers.values, texts, strict=True)):
             return one
     return None
 
@@ -463,12 +463,12 @@ def of_variable(first: Differing, differs: Difference, known: CulpritContext) ->
 
 def of_fork(fork: Fork, differs: Difference, known: CulpritContext) -> Culprit:
     """Return the culprit of two runs that took different code paths."""
-    place, line = fork.last or ("", 0)
-    file, elsewhere = known.code.display(place), _elsewhere(fork.thread)
+    path, line = fork.last or ("", 0)
+    file, thread = known.code.display(path), _elsewhere(fork.thread)
     source = known.at(file, line)
     blamed = blame_source(source, known.code, known.fixes) if source else None
-    cause = Cause.THREADS if elsewhere else Cause.ORDER
-    went = tuple(f"line {place[1]}" if place else "the end" for place in (fork.a, fork.b))
+    cause = Cause.THREADS if thread else Cause.ORDER
+    went = tuple(f"line {position[1]}" if position else "the end" for position in (fork.a, fork.b))
     made = _of_line(file, line, How.CONTROL_FLOW, cause, differs, known, source)
     return structs.replace(
         made,
@@ -476,7 +476,7 @@ def of_fork(fork: Fork, differs: Difference, known: CulpritContext) -> Culprit:
         suggested_edit=blamed.edit if blamed else None,
         repeated=blamed.repeated if blamed else False,
         values=(went[0], went[1]),
-        thread=elsewhere,
+        thread=thread,
     )
 
 
@@ -629,8 +629,8 @@ def _of_number(
 def leftover_reader(pair: RunPair, files: Sequence[str], differs: Difference, known: CulpritContext) -> Culprit | None:
     """Return the line that reads one of the files that an earlier run wrote, None if none was recorded."""
     reads = [line for stream in _streams(pair) for line in stream if isinstance(line, lines.Opened)]
-    found = next((read for read in reads if read.path in files), None)
-    return of_leftover(found.path, found.file, found.line, differs, known) if found else None
+    opened = next((read for read in reads if read.path in files), None)
+    return of_leftover(opened.path, opened.file, opened.line, differs, known) if opened else None
 
 
 def _forked(finding: OpFinding | None, differs: Difference) -> bool:
@@ -643,12 +643,12 @@ def _streams(pair: RunPair) -> tuple[Iterator[Line], Iterator[Line]]:
 
 
 def _differing(pair: RunPair) -> list[lines.Differing]:
-    found = []
+    variables = []
     for one in lines.assignments(*_streams(pair)):
-        found.append(one)
-        if len(found) == _MOST_NEAR:
+        variables.append(one)
+        if len(variables) == _MOST_NEAR:
             break
-    return sorted(found, key=lambda one: one.order)
+    return sorted(variables, key=lambda one: one.order)
 
 
 def _digests(finding: OpFinding | None) -> tuple[str, str] | None:
@@ -661,7 +661,7 @@ def _digests(finding: OpFinding | None) -> tuple[str, str] | None:
         or not finding.a.ins
     ):
         return None
-    a, b = (op.ins[finding.place][0].rpartition(":")[2] for op in (finding.a, finding.b))
+    a, b = (op.ins[finding.index][0].rpartition(":")[2] for op in (finding.a, finding.b))
     return a, b
 
 
@@ -678,21 +678,21 @@ _MOST = 10
 
 def suspects(ops: Iterable[OpLine], code: UserCode, device: str) -> tuple[Source, ...]:
     """Return each line once, with the operation that makes it a suspect; ``device`` is where the weights live."""
-    found: dict[tuple[str, int], Source] = {}
+    by_position: dict[tuple[str, int], Source] = {}
     for op in ops:
-        place = code.display(op.file), op.line
-        if op.file and place not in found and (suspect := _suspect(op, place, device)) is not None:
-            found[place] = suspect
-    return tuple(found.values())[:_MOST]
+        position = code.display(op.file), op.line
+        if op.file and position not in by_position and (suspect := _suspect(op, position, device)) is not None:
+            by_position[position] = suspect
+    return tuple(by_position.values())[:_MOST]
 
 
-def _suspect(op: OpLine, place: tuple[str, int], device: str) -> Source | None:
+def _suspect(op: OpLine, position: tuple[str, int], device: str) -> Source | None:
     row = known(op.op, "torch" if op.op.startswith("aten.") else "tensorflow", device)
     if row is None and not op.listed:
         return None
     return Source(
-        file=place[0],
-        line=place[1],
+        file=position[0],
+        line=position[1],
         kind=SourceKind.RACING_OPERATION if row is not None else SourceKind.UNORDERED_OPERATION,
         call=op.op,
         suspect=True,
@@ -764,5 +764,5 @@ class CulpritSearch:
         return next(iter(self._known.fixes.devices), "cpu")
 
     def _tensor(self, finding: OpFinding, pair: RunPair, window: Window) -> TensorPair | None:
-        role = f"out{finding.place}"
+        role = f"out{finding.index}"
         return self._instrumented.tensors(window, finding.op, finding.nth, role, pair.differs.rank, self._dump)

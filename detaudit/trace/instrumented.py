@@ -34,8 +34,8 @@ class RunPair:
 
     def processes(self) -> tuple[Process, Process] | None:
         """Return the two processes that differ, None if one run has no such rank."""
-        found = [_of_rank(result.processes, self.differs.rank) for result in (self.a, self.b)]
-        return (found[0], found[1]) if found[0] and found[1] else None
+        both = [_of_rank(result.processes, self.differs.rank) for result in (self.a, self.b)]
+        return (both[0], both[1]) if both[0] and both[1] else None
 
     def paths(self) -> tuple[Path | None, Path | None]:
         """Return the records of those two processes, None for one that left none."""
@@ -78,8 +78,8 @@ EVERY_STEP = Window(0, ALL_STEPS)
 
 
 def _of_rank(processes: Sequence[Process], rank: int) -> Process | None:
-    found = [process for process, _ in trainings(processes)]
-    return found[rank] if rank < len(found) else None
+    with_training = [process for process, _ in trainings(processes)]
+    return with_training[rank] if rank < len(with_training) else None
 
 
 class InstrumentedRuns:
@@ -114,10 +114,10 @@ class InstrumentedRuns:
         most = most or self._most
         self._observer.group_started(f"{level} of steps {window.first} to {window.last}", most)
         reference, folder = self._run(level, window, self.numbers[0])
-        first, runs, found, self.matching = self.total_runs, 1, None, [reference]
+        first, runs, differing, self.matching = self.total_runs, 1, None, [reference]
         self._latest[level] = reference, folder
-        while found is None and runs < most and not self.failures:
-            other, beside = self._run(level, window, self.numbers[1])
+        while differing is None and runs < most and not self.failures:
+            other, other_folder = self._run(level, window, self.numbers[1])
             runs += 1
             through = window.last if window.last < ALL_STEPS else None  # else what is left at the end counts too
             differs = (
@@ -125,9 +125,9 @@ class InstrumentedRuns:
                 if not self.failures
                 else None
             )
-            found = RunPair(reference, other, (folder, beside), differs).where_it_began() if differs else None
-            self.matching = [] if found else [*self.matching, other]
-        differs = found.differs if found else None
+            differing = RunPair(reference, other, (folder, other_folder), differs).where_it_began() if differs else None
+            self.matching = [] if differing else [*self.matching, other]
+        differs = differing.differs if differing else None
         self.passes.append(
             Pass(
                 level=level,
@@ -138,7 +138,7 @@ class InstrumentedRuns:
                 run_ids=tuple(range(first, first + runs)),
             )
         )
-        return found
+        return differing
 
     def operations(self, level: str) -> Iterator[op_records.OpLine]:
         """Yield the operations of the last run of this level."""
@@ -151,11 +151,11 @@ class InstrumentedRuns:
         self, window: Window, op: op_records.OpLine, nth: int | None, role: str, rank: int, dump: Path | None
     ) -> TensorPair | None:
         """Return how a tensor of one operation differs between two runs, None if it does not again."""
-        place = {"key": op.key} if op.key else {"thread": op.thread, "n": nth}
+        selector = {"key": op.key} if op.key else {"thread": op.thread, "n": nth}
         seen: list[_Kept] = []
         while len(seen) < self._most:
             saves = {"call": self.saves_calls_below} if self.saves_calls_below and not seen else {}
-            result, folder = self._run("tensors", window, self.numbers[min(1, len(seen))], **place, **saves)
+            result, folder = self._run("tensors", window, self.numbers[min(1, len(seen))], **selector, **saves)
             process = _of_rank(result.processes, rank)
             path = op_records.path_of(folder, process) if process else None
             if saves:
@@ -169,10 +169,10 @@ class InstrumentedRuns:
             seen.append(kept)
         return None
 
-    def _run(self, level: str, window: Window, number: int, **wanted: object) -> tuple[Result, Path]:
+    def _run(self, level: str, window: Window, number: int, **details: object) -> tuple[Result, Path]:
         self.total_runs += 1
         steps = {"first": window.first, "last": window.last}
-        asked = json.dumps({"level": level, **steps, "racing": self.racing, "calls": self.calls, **wanted})
+        asked = json.dumps({"level": level, **steps, "racing": self.racing, "calls": self.calls, **details})
         spec = self._plan.spec(number)
         folder = self._plan.folder.parent / "instrumented" / str(self.total_runs)
         spec = replace(spec, env={**spec.env, wire.ENV_WATCH: asked}, folder=folder)
@@ -197,13 +197,13 @@ def _kept(path: Path | None, role: str) -> _Kept | None:
 def _pair(a: _Kept, b: _Kept, dump: Path | None) -> TensorPair | None:
     line = a[0]
     try:
-        found = tensors.difference(line.dtype, line.shape, a[1], b[1])
+        difference = tensors.difference(line.dtype, line.shape, a[1], b[1])
     except ValueError:
         return None
-    if found is None:
+    if difference is None:
         return None
     kept = _dump(dump, line, a[1], b[1]) if dump else None
-    return TensorPair(dtype=line.dtype, shape=line.shape, difference=found, saved_to=kept)
+    return TensorPair(dtype=line.dtype, shape=line.shape, difference=difference, saved_to=kept)
 
 
 def _dump(path: Path, line: op_records.TensorLine, a: bytes, b: bytes) -> str:

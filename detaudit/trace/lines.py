@@ -297,10 +297,10 @@ class Differing:
     @property
     def one(self) -> Assigned:
         """Either of the two: thread, file, line and name are the same."""
-        found = self.a or self.b
-        if found is None:
+        assigned = self.a or self.b
+        if assigned is None:
             raise ValueError("neither run recorded this variable")
-        return found
+        return assigned
 
     @property
     def reordered(self) -> bool:

@@ -59,14 +59,14 @@ class OpLine(msgspec.Struct, frozen=True, tag_field="k", tag="op"):
         """Return the index of the input in this storage, 0 if there is none."""
         return next((index for index, (_, number) in enumerate(self.ins) if number == storage), 0)
 
-    def updates(self, place: int) -> bool:
+    def updates(self, index: int) -> bool:
         """Whether it writes to the memory of one of its inputs, so that the operations before it matter."""
-        return self.ins[place][1] >= 0 and self.ins[place][1] in {number for _, number, _ in self.outs}
+        return self.ins[index][1] >= 0 and self.ins[index][1] in {number for _, number, _ in self.outs}
 
-    def came_in(self, place: int) -> str | None:
+    def came_in(self, index: int) -> str | None:
         """Return what it got from outside the framework, if it shows it; some operations do only as their output."""
         return next(
-            (shown[place][0] for shown in (self.ins, self.outs) if place < len(shown) and shown[place][0]), None
+            (shown[index][0] for shown in (self.ins, self.outs) if index < len(shown) and shown[index][0]), None
         )
 
 
@@ -76,7 +76,7 @@ def differing_number(a: OpLine, b: OpLine, ins: Sequence[int]) -> str:
     Nor is there one if another of the inputs ``ins``, which differ, or the state of a generator may be why.
     """
     differing = [name for name, value in a.scalars.items() if b.scalars.get(name, value) != value]
-    if {str(place + 1) for place in ins} - {name.removeprefix(wire.START) for name in differing} or a.state != b.state:
+    if {str(index + 1) for index in ins} - {name.removeprefix(wire.START) for name in differing} or a.state != b.state:
         return ""
     return next(iter(differing), "")
 
@@ -111,8 +111,8 @@ _OURS = (b'{"k":"op"', b'{"k":"tensor"')
 
 def path_of(folder: Path, process: Process) -> Path | None:
     """Return the second file of a process of the run that is kept in ``folder``, None if it left none."""
-    found = sorted((folder / wire.LOGS).glob(f"{process.hello.pid}.*{wire.OPS_SUFFIX}"))
-    return found[-1] if found else None
+    paths = sorted((folder / wire.LOGS).glob(f"{process.hello.pid}.*{wire.OPS_SUFFIX}"))
+    return paths[-1] if paths else None
 
 
 def read(path: Path | None) -> Iterator[OpLine | TensorLine]:
@@ -170,12 +170,12 @@ class MemoryState:
         """Add the next operation, and return it with what was known about its inputs before."""
         inputs = tuple(Input(self.writers.get(storage), self.uninitialized.get(storage)) for _, storage in op.ins)
         used = {storage for _, storage in op.ins}
-        for _, storage, whole in op.outs:
+        for _, storage, complete in op.outs:
             if storage < 0:
                 continue
             if op.uninitialized and storage not in used:
                 self.uninitialized[storage] = op
-            elif whole or storage not in used:
+            elif complete or storage not in used:
                 self.uninitialized.pop(storage, None)
             self.writers[storage] = op
             self.writers.move_to_end(storage)

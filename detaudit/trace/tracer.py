@@ -95,7 +95,7 @@ class FlagTrials:
             self.total_runs += 1
             limits = Limits(first if first.parts else None, until=until)
             result = self.runner.run(number, plan.spec(number), limits)
-            group.add(result.run, result.processes, result.record, machine=result.place)
+            group.add(result.run, result.processes, result.record, machine=result.machine)
             self.observer.run_finished(result.run)
             if not (result.run.finished or result.run.status is Status.STOPPED) or not result.record.parts:
                 return FlagTrial(runs=len(group.result().runs), failed=True)
@@ -178,7 +178,7 @@ class ReplayRequest:
 class Replays(Protocol):
     """Repeats one operation; ops/replay.py does."""
 
-    def replayed(self, culprit: Culprit, place: int, saved: Saved | None) -> Culprit:
+    def replayed(self, culprit: Culprit, output_index: int, saved: Saved | None) -> Culprit:
         """Return a culprit with what its operation does by itself; unchanged unless its output alone differs.
 
         The inputs that were saved are discarded: they may be as large as memory.
@@ -282,9 +282,9 @@ class Tracer:
 
     def _take(self, result: Result) -> None:
         self._runs += 1
-        self._group.add(result.run, result.processes, result.record, machine=result.place)
-        if result.place is not None and self._first is None:
-            self._environment = copy.deepcopy(dict(result.place.described))
+        self._group.add(result.run, result.processes, result.record, machine=result.machine)
+        if result.machine is not None and self._first is None:
+            self._environment = copy.deepcopy(dict(result.machine.described))
         environment.add_processes(self._environment, result.processes)
         usable = result.run.status is Status.OK or result.record.parts
         self._first = self._first or (result if usable else None)
@@ -348,7 +348,7 @@ class Tracer:
         processes = self._first.processes if self._first else ()
         group = self._group.result()
         devices = [device for run in group.runs for device in run.devices]
-        here = self._first is not None and self._first.place is None
+        here = self._first is not None and self._first.machine is None
         if not devices and here and not environment.has_gpu():  # runs that were ended did not say it
             devices = ["cpu"]
         code = UserCode(root=self._request.settings.cwd, cwd=self._plan.spec(1).cwd)
@@ -377,12 +377,12 @@ class Tracer:
     def result(self, interrupted: bool = False) -> Trace:
         """Return the trace so far."""
         settings, group = self._request.settings, self._group.result()
-        found = self._culprit is not None or self._narrowed is not None
+        has_answer = self._culprit is not None or self._narrowed is not None
         return Trace(
             schema_version=SCHEMA_VERSION,
             command=settings.command,
             environment=msgspec.to_builtins(self._environment),
-            verdict=Verdict.NONDETERMINISTIC if found else group.verdict,
+            verdict=Verdict.NONDETERMINISTIC if has_answer else group.verdict,
             groups=(group,),
             warnings=(
                 *advice.warnings((group,), self._runner.leftovers, self._runner.warnings, isolated=settings.isolate),

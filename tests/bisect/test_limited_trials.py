@@ -208,8 +208,8 @@ def test_how_long_a_proof_takes_is_announced(tmp_path: Path) -> None:
         def __init__(self) -> None:
             self.proofs: list[tuple[int, int, int, float]] = []
 
-        def proof_started(self, runs: int, through: int, whole: int, seconds: float) -> None:
-            self.proofs.append((runs, through, whole, seconds))
+        def proof_started(self, runs: int, through: int, full_runs: int, seconds: float) -> None:
+            self.proofs.append((runs, through, full_runs, seconds))
 
     observer = Announced()
     bisect(tmp_path, Training({KERNEL: 3}), observer)

@@ -23,8 +23,8 @@ TABLES = "[tool.other]\nruns = 0\n"
     ],
 )
 def test_a_value_is_found_however_it_is_written(text: str, place: tuple[int, int], key: tuple[int, int]) -> None:
-    assert project.place(text, KEYS) == place
-    assert project.place(text, KEYS, of_key=True) == key
+    assert project.position_of(text, KEYS) == place
+    assert project.position_of(text, KEYS, of_key=True) == key
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ def test_a_value_is_found_however_it_is_written(text: str, place: tuple[int, int
     ],
 )
 def test_what_is_not_there_or_too_long_has_no_place(text: str) -> None:
-    assert project.place(text, KEYS) is None
+    assert project.position_of(text, KEYS) is None

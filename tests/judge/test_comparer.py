@@ -270,7 +270,7 @@ def test_a_followed_training_differs_where_a_whole_one_does(step: int, stage: St
     changed: dict[str, Any] = {f"{stage}{step}": "x"}
     other = training(**changed)
     follower = DigestFollower(training())
-    arrived = sorted((at, one.place, one) for one, steps in other.digests.items() for at in steps)
+    arrived = sorted((at, one.position, one) for one, steps in other.digests.items() for at in steps)
     found = next((at for at, _, one in arrived if follower.differs(at, one, other.digests[one][at][0])), None)
     whole = first_difference([training()], [other])
     assert found == (whole and whole.step)

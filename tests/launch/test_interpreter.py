@@ -151,9 +151,9 @@ def test_a_target_knows_whether_its_python_was_found(own: Own, cwd: Path, monkey
     own()
     python = environment(cwd / ".venv")
     monkeypatch.chdir(cwd)
-    assert resolve_target((), (), "pkg", None).found
+    assert resolve_target((), (), "pkg", None).python_found
     named = resolve_target((), (), "pkg", python)
-    assert (named.python, named.found) == (python, False)
+    assert (named.python, named.python_found) == (python, False)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def test_each_slot_has_an_equal_share_of_cpus() -> None:
     found = divide(2, (), 5, [0, 2, 4, 6, 8])
     assert found.slots == (Slot("0", (0, 2)), Slot("1", (4, 6)))
     assert (found.cores, found.apart, found.options) == (5, True, ("--jobs", "2"))
-    assert [found.place(number) for number in range(1, 6)] == [0, 1, 0, 1, 0]
+    assert [found.slot_index(number) for number in range(1, 6)] == [0, 1, 0, 1, 0]
 
 
 def test_a_share_does_not_depend_on_the_number_of_runs() -> None:

@@ -59,5 +59,5 @@ def test_invalid_targets_are_refused(script: str) -> None:
 
 def test_programs_of_other_machines_are_not_looked_for(script: str) -> None:
     assert resolve_target((script,), (), "", "/elsewhere/python", here=False).python == "/elsewhere/python"
-    assert not resolve_target((script,), (), "", None, here=False).found
+    assert not resolve_target((script,), (), "", None, here=False).python_found
     assert resolve_target((), ("/elsewhere/train",), "", None, here=False).words == ("/elsewhere/train",)

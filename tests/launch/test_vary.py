@@ -95,10 +95,10 @@ def test_only_installed_locales_vary(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_copy_may_have_a_different_name(tmp_path: Path) -> None:
     (tmp_path / "repo").mkdir()
     space = IsolatedWorkspace(tmp_path / "repo", tmp_path / "repo", tmp_path / "results")
-    other = space.elsewhere("other-name")
+    other = space.with_copy("other-name")
     assert other.workspace.cwd == tmp_path / "results" / "work" / "other-name"
     assert other.inside(str(tmp_path / "repo" / "a.txt")).endswith("other-name/a.txt")
-    assert space.elsewhere("") is space
+    assert space.with_copy("") is space
 
 
 @pytest.mark.launches

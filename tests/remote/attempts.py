@@ -35,7 +35,7 @@ def plan(runs: int = 3, nonce: str = "n", *recipes: str, **fields: Any) -> Plan:
 
 
 def attempt(of: Plan, run: int, name: str = "", host: str = "node1", **machine: Any) -> Attempt:
-    _, number = of.place(run)
+    _, number = of.recipe_and_number(run)
     return Attempt(
         schema_version=SCHEMA_VERSION,
         plan=of,

@@ -47,7 +47,7 @@ def test_anything_else_is_refused(data: bytes, message: str) -> None:
 
 def test_runs_are_numbered_over_all_recipes() -> None:
     made = plan(2, "n", "none", "seeds")
-    assert [(made.place(run)[0].name, made.place(run)[1]) for run in range(1, 5)] == [
+    assert [(made.recipe_and_number(run)[0].name, made.recipe_and_number(run)[1]) for run in range(1, 5)] == [
         ("none", 1),
         ("none", 2),
         ("seeds", 1),
@@ -55,7 +55,7 @@ def test_runs_are_numbered_over_all_recipes() -> None:
     ]
     for run in (0, 5):
         with pytest.raises(UsageError, match=f"no run {run}"):
-            made.place(run)
+            made.recipe_and_number(run)
 
 
 def test_a_time_cannot_be_planned(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def done(tmp_path: Path) -> Callable[..., bytes]:
 def elsewhere(tmp_path: Path, runs: int = 3, at_once: int = 2) -> tuple[Settings, Plan]:
     made = settings(tmp_path, runs=runs)
     slots = tuple(Slot(name=str(number)) for number in range(at_once))
-    made = dataclasses.replace(made, jobs=Jobs(slots=slots, elsewhere=True))
+    made = dataclasses.replace(made, jobs=Jobs(slots=slots, remote=True))
     return made, plan_of(made, python=None, variables={}, passed=())
 
 

@@ -126,7 +126,7 @@ def whole(a: RunRecord, b: RunRecord, through: int | None, shared: bool) -> Diff
 def difference(a: Training, b: Training) -> tuple[int, int] | None:
     """The first step and stage that differ, found by looking at all of them."""
     places = [
-        (step, stage.place)
+        (step, stage.position)
         for stage in STAGES
         for step in range(21)
         if a.digests.get(stage, {}).get(step) != b.digests.get(stage, {}).get(step)
@@ -194,7 +194,7 @@ def test_the_first_step_and_stage_that_differ_are_found(found: list[Row], change
         place = difference(a.parts[0], b.parts[0])
         assert place is not None
         assert first.step == place[0]
-        assert first.stage is Stage.STEPS or first.stage.place == place[1]
+        assert first.stage is Stage.STEPS or first.stage.position == place[1]
 
 
 @given(LOGS.filter(bool), CHANGES)
@@ -283,11 +283,11 @@ def test_losses_that_logs_share_are_read_once(tmp_path: Path) -> None:
         logs = [write(tmp_path / name, regular(40, name[-1])) for name in ("1a", "2a", "b")]
         found = [logged(log.parents[1]).parts[0].losses for log in logs]
         known: KnownLosses = {}
-        assert [losses.held(known) for losses in found if isinstance(losses, LoggedLosses)] == [dict(found[0])] * 3
+        assert [losses.in_memory(known) for losses in found if isinstance(losses, LoggedLosses)] == [dict(found[0])] * 3
         assert len(known) == 12, "11 blocks of the first log, and the last one of the third"
         logs[0].write_text(logs[0].read_text().replace('"digest":"a"', '"digest":"b"'))
         with pytest.raises(StorageError, match="has changed"):
-            isinstance(found[0], LoggedLosses) and found[0].held(known)
+            isinstance(found[0], LoggedLosses) and found[0].in_memory(known)
 
 
 @st.composite

@@ -176,7 +176,7 @@ def test_shared_memory_that_changes_while_an_operation_reads_it_is_no_kernel() -
         ]
 
     finding = found(run("y"), run("z"))
-    assert (finding.how, finding.place) == (How.CONCURRENT_WRITE, 1)
+    assert (finding.how, finding.index) == (How.CONCURRENT_WRITE, 1)
     assert finding.before is not None
     assert finding.before.line == 8
 
@@ -363,11 +363,11 @@ def reads(a: Tensor, b: Tensor, **fields: Any) -> tuple[OpLine, OpLine]:
 def test_an_input_without_a_writer_differs() -> None:
     a, b = reads(("p", 1), ("q", 1))
     finding = found(*streams(both(op("one")), (a, b)))
-    assert finding == OpFinding(How.INPUT, a, b, place=1, nth=1)
+    assert finding == OpFinding(How.INPUT, a, b, index=1, nth=1)
     entered = [op("lift_fresh", [("x", 7), (one, 1)], [(one * 2, 2)]) for one in "pq"]
     written = op("fill_", [("", 1)], [("w", 1)])
     finding = found(*streams(both(written), (entered[0], entered[1])))
-    assert finding == OpFinding(How.INPUT, entered[0], entered[1], place=1, nth=1)
+    assert finding == OpFinding(How.INPUT, entered[0], entered[1], index=1, nth=1)
 
 
 @pytest.mark.parametrize(
@@ -386,7 +386,7 @@ def test_a_tensor_was_taken_for_another_one_if_each_run_has_both(elsewhere: tupl
     seen = [op("all", [(one or "x", 5)], [("1", 6)]) for one in reversed(elsewhere)]
     a, b = reads(("p", 1), ("q", 1))
     finding = found(*streams(both(writer), (seen[0], seen[1]), (a, b)))
-    assert finding == OpFinding(how, a, b, place=1, nth=2, before=writer)
+    assert finding == OpFinding(how, a, b, index=1, nth=2, before=writer)
 
 
 @pytest.mark.parametrize("run", [0, 1])
@@ -395,7 +395,7 @@ def test_memory_that_is_uninitialized_in_one_run_only(run: int) -> None:
     made = [op("empty", [], [("", 1)], line=3), taken]
     a, b = reads(("p", 1), ("q", 1))
     finding = found(*streams((made[run], made[1 - run]), (a, b)))
-    assert finding == OpFinding(How.UNINITIALIZED, a, b, place=1, nth=1, before=taken)
+    assert finding == OpFinding(How.UNINITIALIZED, a, b, index=1, nth=1, before=taken)
 
 
 def test_what_was_read_of_memory_that_is_not_recorded_is_no_reordering() -> None:
@@ -404,7 +404,7 @@ def test_what_was_read_of_memory_that_is_not_recorded_is_no_reordering() -> None
     for values in (("", "q"), ("p", "")):
         a, b = reads((values[0], 1), (values[1], 1))
         finding = found(*streams(both(writer), both(seen), (a, b)))
-        assert finding == OpFinding(How.CONCURRENT_WRITE, a, b, place=1, nth=2, before=writer)
+        assert finding == OpFinding(How.CONCURRENT_WRITE, a, b, index=1, nth=2, before=writer)
 
 
 def test_what_entered_is_known_by_its_output_if_no_input_was_recorded() -> None:
@@ -417,7 +417,7 @@ def test_what_entered_is_known_by_its_output_if_no_input_was_recorded() -> None:
 
     for ins in ((), [("", 30)], [("", 30), ("", 31)], [("", 30), ("", 31), ("same", 32)]):
         reordered = found(entered("p", "q", "r", ins=ins), entered("q", "p", "r", ins=ins))
-        assert (reordered.how, reordered.place, reordered.nth) == (How.REORDERED, 1, 0)
+        assert (reordered.how, reordered.index, reordered.nth) == (How.REORDERED, 1, 0)
         assert found(entered("p", "q", "r", ins=ins), entered("s", "p", "r", ins=ins)).how is How.INPUT
         assert found(entered("s", "p", "r", ins=ins), entered("p", "q", "r", ins=ins)).how is How.INPUT
 
@@ -433,14 +433,14 @@ def test_the_writer_of_shared_memory_is_that_of_the_first_run() -> None:
 def test_shared_memory_of_one_run_has_no_place_among_the_inputs_of_the_other() -> None:
     a = op("mm", [("x", 0), ("w", 1)], [("y", 2)], line=5)
     b = op("mm", [("x", 0), ("w", 4)], [("z", 2)], shared=(4,), line=5)
-    assert found([a], [b]) == OpFinding(How.CONCURRENT_WRITE, a, b, place=0, nth=0)
+    assert found([a], [b]) == OpFinding(How.CONCURRENT_WRITE, a, b, index=0, nth=0)
 
 
 def test_an_output_is_named_by_its_place() -> None:
     made = [op("sort", [("x", 0)], [("same", 1), (one, 2)], line=4) for one in "yz"]
     after = [op("sum", [(one, 2)], [(one * 2, 3)]) for one in "yz"]
     finding = found([op("one"), made[0], after[0]], [op("one"), made[1], after[1]])
-    assert finding == OpFinding(How.OUTPUT, made[0], made[1], place=1, nth=1)
+    assert finding == OpFinding(How.OUTPUT, made[0], made[1], index=1, nth=1)
     assert not finding.brought
     assert finding.op is made[0]
 
@@ -460,7 +460,7 @@ def test_a_finding_without_an_operation_is_an_error() -> None:
 
 def test_numbers_from_a_generator_whose_state_is_not_recorded() -> None:
     a, b = (op("uniform_", [("", 1)], [("same", 3), (one, 1)], random=True, line=4) for one in "yz")
-    assert found([a, READ], [b, READ_B]) == OpFinding(How.RNG_STATE, a, b, place=1, nth=0)
+    assert found([a, READ], [b, READ_B]) == OpFinding(How.RNG_STATE, a, b, index=1, nth=0)
 
 
 def test_a_part_with_the_same_contents_that_is_taken_elsewhere_is_not_reordered() -> None:
@@ -521,7 +521,7 @@ def test_after_the_paths_diverged_only_an_output_is_blamed() -> None:
     assert found([op("p"), *same, a], [op("q"), *same, b]) == fork
     ends = [op("f"), op("g"), op("h")]
     before = found([a, op("p"), *ends], [b, op("q"), *ends])
-    assert before == OpFinding(How.INPUT, a, b, place=1, nth=0)
+    assert before == OpFinding(How.INPUT, a, b, index=1, nth=0)
     unread = [op("put", [("x", 1)], [(digest, 2)], line=9) for digest in "yz"]
     assert found([op("p"), *same, unread[0]], [op("q"), *same, unread[1]]) == fork
 

@@ -24,7 +24,7 @@ class Trial:
     runs: int
     match: str
     mood: str
-    found: bool
+    is_answer: bool
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _matrix(audit: Bisection | VariationBisection) -> Matrix:
                 runs=len(group.runs),
                 match=searches.match(group),
                 mood=MOODS[_mood(group)],
-                found=bool(needed) and set(sets[group.recipe.name]) == needed,
+                is_answer=bool(needed) and set(sets[group.recipe.name]) == needed,
             )
             for group in audit.groups
         ],

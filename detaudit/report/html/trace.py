@@ -33,7 +33,7 @@ class CulpritView:
 
     excerpt: Excerpt | None
     code: str
-    place: str
+    location: str
     about: Sequence[str]
     edit: Edit | None
     edit_line: str
@@ -69,7 +69,7 @@ def _culprit(culprit: Culprit) -> CulpritView:
     return CulpritView(
         excerpt=culprit.excerpt,
         code=culprit.code,
-        place=f"{culprit.file}:{culprit.line}" if culprit.file else "",
+        location=f"{culprit.file}:{culprit.line}" if culprit.file else "",
         about=list(traces.about(culprit)),
         edit=culprit.suggested_edit,
         edit_line=traces.edit_line(culprit.suggested_edit) if culprit.suggested_edit else "",

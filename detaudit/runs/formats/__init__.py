@@ -281,10 +281,10 @@ def parts(path: Path) -> tuple[str, Iterator[Part]]:
     Raises what Format.parts does, now or when the parts are read. Of an unknown format there is one part, of all bytes.
     """
     file_format = format_of(path)
-    return (file_format.name, file_format.parts(path)) if file_format is not None else (BYTES, whole(path))
+    return (file_format.name, file_format.parts(path)) if file_format is not None else (BYTES, whole_file(path))
 
 
-def whole(path: Path) -> Iterator[Part]:
+def whole_file(path: Path) -> Iterator[Part]:
     """Yield a file as one part, of its bytes."""
     with path.open("rb") as file:
         yield Part("", pieces(file))

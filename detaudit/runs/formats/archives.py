@@ -165,7 +165,7 @@ def _parts(path: Path) -> Iterator[Part]:
     file_format = formats.format_of(path)
     if file_format is not None and file_format.guess and not _is_readable(file_format, path):
         file_format = formats.PLAIN
-    return file_format.parts(path) if file_format is not None else formats.whole(path)
+    return file_format.parts(path) if file_format is not None else formats.whole_file(path)
 
 
 def _is_readable(file_format: formats.Format, path: Path) -> bool:

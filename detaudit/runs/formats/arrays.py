@@ -55,7 +55,7 @@ def item_size(dtype: str) -> int:
     return int(match[2]) * (4 if match[1] == "U" else 1)
 
 
-def held(root: Any, tensor: Tensor = lambda name, arguments: None, prefix: str = "") -> Iterator[Part]:
+def contents(root: Any, tensor: Tensor = lambda name, arguments: None, prefix: str = "") -> Iterator[Part]:
     """Yield all values, then the names of what is called. Names may be the same: see ``formats.unique``."""
     types: list[str] = []
     size = 0

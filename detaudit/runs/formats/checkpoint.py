@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from detaudit.runs.formats import Part, Start, check_unpacked, extents, pickles, pieces, torch, unique
-from detaudit.runs.formats.arrays import held
+from detaudit.runs.formats.arrays import contents
 from detaudit.runs.formats.standins import Call, Global, Mapping, Persistent
 from detaudit.runs.formats.storages import layout_of, span
 
@@ -160,7 +160,7 @@ def _of_zip(file: IO[bytes], bounds: tuple[int, int], prefix: str) -> Iterator[P
         def length(key: str) -> int:
             return archive.getinfo(f"{root}data/{key}").file_size
 
-        yield from held(root_object, _tensors(length, read, big), prefix)
+        yield from contents(root_object, _tensors(length, read, big), prefix)
 
 
 def _tensors(length: Callable[[str], int], read: Read, big: bool) -> Callable[[str, Any], Part | None]:
@@ -204,7 +204,7 @@ def _of_legacy(file: IO[bytes], size: int) -> Iterator[Part]:
         raise ValueError("it has no list of storages")
     big = isinstance(system, Mapping) and ("little_endian", False) in system.pairs
     kinds: dict[str, str] = {}
-    list(held(root, lambda name, arguments: _noted(kinds, name, arguments)))
+    list(contents(root, lambda name, arguments: _noted(kinds, name, arguments)))
     places: dict[str, tuple[int, int]] = {}
     for key in keys:
         count = int.from_bytes(b"".join(pieces(file, _COUNT)), "big" if big else "little")
@@ -220,7 +220,7 @@ def _of_legacy(file: IO[bytes], size: int) -> Iterator[Part]:
         file.seek(places[key][0] + offset)
         yield from pieces(file, count)
 
-    yield from held(root, _tensors(lambda key: places[key][1], read, big))
+    yield from contents(root, _tensors(lambda key: places[key][1], read, big))
 
 
 def _noted(kinds: dict[str, str], name: str, arguments: Any) -> Part | None:

@@ -350,12 +350,12 @@ def _is_prose(name: str, leaf: Any) -> bool:
 def yaml_parts(path: Path) -> Iterator[Part]:
     """See Format.parts."""
 
-    def found() -> Iterator[tuple[str, Part]]:
+    def named_parts() -> Iterator[tuple[str, Part]]:
         for series, name, leaf in _yaml_leaves(path):
             yield series, _part(name, leaf)
         yield from _comments(_read(path), "#")
 
-    return folded(found())
+    return folded(named_parts())
 
 
 def _yaml_leaves(path: Path) -> Iterator[tuple[str, str, Any]]:
@@ -475,12 +475,12 @@ def is_toml(head: bytes, path: Path) -> bool:
 def toml_parts(path: Path) -> Iterator[Part]:
     """See Format.parts."""
 
-    def found() -> Iterator[tuple[str, Part]]:
+    def named_parts() -> Iterator[tuple[str, Part]]:
         for series, name, leaf in _leaves(_toml(path)):
             yield series, _part(name, leaf)
         yield from _comments(_read(path), "#")
 
-    return folded(found())
+    return folded(named_parts())
 
 
 def _toml(path: Path) -> dict[str, Any]:

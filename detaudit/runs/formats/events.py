@@ -69,12 +69,12 @@ def is_events(head: bytes, path: Path) -> bool:
 def records_parts(path: Path) -> Iterator[Part]:
     """See Format.parts. Each record is one."""
 
-    def found() -> Found:
+    def named_parts() -> Found:
         with path.open("rb") as file:
             for count, record in enumerate(_records(file), 1):
                 yield "record *", single.opaque(f"record {count}", record)
 
-    return folded(found())
+    return folded(named_parts())
 
 
 def _records(file: IO[bytes]) -> Iterator[bytes]:
@@ -122,13 +122,13 @@ def _checksum(data: bytes) -> int:
 def events_parts(path: Path) -> Iterator[Part]:
     """See Format.parts."""
 
-    def found() -> Found:
+    def named_parts() -> Found:
         with path.open("rb") as file:
             described: set[str] = set()
             for record in _records(file):
                 yield from _event(record, described)
 
-    return folded(found())
+    return folded(named_parts())
 
 
 def _event(record: bytes, described: set[str]) -> Found:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from detaudit.runs.formats import Part, extents, pickles, pieces, unique
-from detaudit.runs.formats.arrays import held
+from detaudit.runs.formats.arrays import contents
 
 MOST_HEADER = 2**20
 MOST_ARRAYS = 10_000
@@ -49,7 +49,7 @@ def _array(file: IO[bytes], start: bytes, name: str) -> Iterator[Part]:
     dtype = header["descr"] if isinstance(header["descr"], str) else repr(header["descr"])
     shape = extents(header["shape"])
     if dtype[1:].startswith("O"):
-        yield from held(pickles.read(file), prefix=name)
+        yield from contents(pickles.read(file), prefix=name)
         return
     item = _size_of(dtype)  # None for a record: its fields say how long it is
     array_pieces = pieces(file, item * math.prod(shape)) if item is not None else pieces(file)

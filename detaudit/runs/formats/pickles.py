@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from detaudit.runs.formats import BROKEN, Part, Start, extents, pieces, storages, unique
-from detaudit.runs.formats.arrays import held, item_size, kind_of
+from detaudit.runs.formats.arrays import contents, item_size, kind_of
 from detaudit.runs.formats.standins import Array, Bag, Blob, Call, Global, Mapping, Persistent, digest_of
 from detaudit.runs.formats.torch import LEGACY
 
@@ -67,7 +67,7 @@ def _all(file: IO[bytes], size: int) -> Iterator[Part]:
         count += 1
         if count > MOST_PICKLES:
             raise ValueError("it holds too many pickles")
-        yield from held(read(file), prefix=f"pickle {count}" if count > 1 else "")
+        yield from contents(read(file), prefix=f"pickle {count}" if count > 1 else "")
 
 
 def read(file: IO[bytes]) -> Any:

@@ -45,12 +45,12 @@ class Case:
                 tape.watch(sources)
                 result = self._forward()
             random = tf.random.stateless_normal(tf.shape(result), (1, 2))
-            given = tf.cast(random, result.dtype)
-            if all(one is None for one in tape.gradient(result, sources, given)):
+            gradient = tf.cast(random, result.dtype)
+            if all(one is None for one in tape.gradient(result, sources, gradient)):
                 return None
         except Exception:  # there are operations without a gradient, and with several results
             return None
-        return lambda: tape.gradient(result, sources, given)
+        return lambda: tape.gradient(result, sources, gradient)
 
 
 class Scanned:
@@ -107,13 +107,13 @@ def start(device: str, phases: Sequence[Mapping[str, Any]]) -> Scanned:
 
 def parts(tf: Any, result: Any) -> Parts:
     """Return the tensors in nested values."""
-    found: list[Any] = []
+    entries: list[Any] = []
     for name, value in flat(result):
         if isinstance(value, tf.IndexedSlices):
             value = tf.convert_to_tensor(value)
         if hasattr(value, "numpy"):
             array = value.numpy()
-            found.append((name, str(array.dtype), tuple(array.shape), array.tobytes()))
+            entries.append((name, str(array.dtype), tuple(array.shape), array.tobytes()))
         else:
-            found.append((name, "", (), repr(value).encode()))
-    return Parts(found)
+            entries.append((name, "", (), repr(value).encode()))
+    return Parts(entries)

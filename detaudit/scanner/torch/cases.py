@@ -9,7 +9,7 @@ import zlib
 
 from ..parts import Parts, flat
 from . import database
-from .enlarge import enlarged, grown, held, mapped
+from .enlarge import enlarged, grown, instances, mapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ class Case:
             self.size: Any = size if known else enlarged(self._torch, self._on_copies, self._arguments, seed)
             if self.size is not None:
                 self._arguments = grown(self._torch, self._arguments, self.size[0], self.size[1], seed)
-        found = held(self._arguments, self._torch.Tensor)
+        tensors = instances(self._arguments, self._torch.Tensor)
         self.inputs = parts(self._torch, self._arguments).digest()
         self._changes = self._changes_inputs()
-        self.shapes = ", ".join("x".join(map(str, tensor.shape)) or "scalar" for tensor in found)
+        self.shapes = ", ".join("x".join(map(str, tensor.shape)) or "scalar" for tensor in tensors)
 
     def _on_copies(self, arguments: Any) -> Any:
         return self._call(mapped(arguments, lambda tensor: tensor.clone(), self._torch.Tensor))
@@ -87,16 +87,16 @@ class Case:
         try:
             seed(torch)
             result = self._call(mapped(self._given(), leaf, torch.Tensor))
-            outputs = [tensor for tensor in held(result, torch.Tensor) if tensor.requires_grad]
+            outputs = [tensor for tensor in instances(result, torch.Tensor) if tensor.requires_grad]
             outputs = [tensor for tensor in outputs if tensor.layout is torch.strided]
-            given = [torch.randn_like(tensor) for tensor in outputs]
+            gradients = [torch.randn_like(tensor) for tensor in outputs]
         except Exception:  # many operations refuse to be differentiated for some of their inputs
             return None
         if not outputs:
             return None
 
         def backward() -> Any:
-            return torch.autograd.grad(outputs, leaves, given, retain_graph=True, allow_unused=True)
+            return torch.autograd.grad(outputs, leaves, gradients, retain_graph=True, allow_unused=True)
 
         try:
             backward()
@@ -191,15 +191,15 @@ def start(device: str, phases: Sequence[Any]) -> Scanned:
 
 def parts(torch: Any, result: Any) -> Parts:
     """Return the tensors in nested values; a sparse one is its indices and its values."""
-    found: list[Any] = []
+    entries: list[Any] = []
     for name, value in flat(result):
         for suffix, tensor in _plain(torch, value):
             if isinstance(tensor, torch.Tensor):
                 dtype = str(tensor.dtype).rpartition(".")[2]
-                found.append((name + suffix, dtype, tuple(tensor.shape), _buffer(tensor)))
+                entries.append((name + suffix, dtype, tuple(tensor.shape), _buffer(tensor)))
             else:
-                found.append((name, "", (), repr(tensor).encode()))
-    return Parts(found)
+                entries.append((name, "", (), repr(tensor).encode()))
+    return Parts(entries)
 
 
 def _plain(torch: Any, value: Any) -> Iterator[tuple[str, Any]]:

@@ -45,19 +45,19 @@ def samples(
 ) -> Iterator[tuple[int, Any]]:
     """Yield samples with their numbers: ``only`` those, or few with different options, the largest with each."""
     most = CONSIDERED if only is None else max(only) + 1
-    found = enumerate(itertools.islice(entry.sample_inputs(device, dtype, requires_grad=False), most))
+    numbered = enumerate(itertools.islice(entry.sample_inputs(device, dtype, requires_grad=False), most))
     if only is not None:
-        yield from ((number, sample) for number, sample in found if number in only)
+        yield from ((number, sample) for number, sample in numbered if number in only)
         return
     largest: dict[str, tuple[int, int, Any]] = {}
-    for number, sample in found:
+    for number, sample in numbered:
         options, size = _options(torch, sample)
         if options not in largest or size > largest[options][0]:
             largest[options] = (size, number, sample)
     chosen = sorted(largest.values(), key=lambda one: one[1])
     most = SEVERAL if TAKES_INDEX.search(name) else FEW
     if len(chosen) > most:
-        chosen = [chosen[place * (len(chosen) - 1) // (most - 1)] for place in range(most)]
+        chosen = [chosen[index * (len(chosen) - 1) // (most - 1)] for index in range(most)]
     for _, number, sample in chosen:
         yield number, sample
 

@@ -62,16 +62,16 @@ def mapped(value: Any, change: Callable[[Any], Any], kind: type) -> Any:
     return value
 
 
-def held(value: Any, kind: type) -> list[Any]:
+def instances(value: Any, kind: type) -> list[Any]:
     """Return the values of a ``kind`` in nested lists, tuples and dictionaries."""
-    found: list[Any] = []
+    matches: list[Any] = []
 
     def note(one: Any) -> Any:
-        found.append(one)
+        matches.append(one)
         return one
 
     mapped(value, note, kind)
-    return found
+    return matches
 
 
 def grown(torch: Any, arguments: Any, growth: int, factor: int, seed: int) -> Any:
@@ -79,9 +79,9 @@ def grown(torch: Any, arguments: Any, growth: int, factor: int, seed: int) -> An
     which, dim = GROWTHS[growth]
     generator = torch.Generator()
     generator.manual_seed(seed)
-    first = held(arguments, torch.Tensor)[0]
+    first = instances(arguments, torch.Tensor)[0]
     length = first.shape[dim]
-    fixed = {id(one) for name in FIXED for one in held(_options(arguments).get(name), torch.Tensor)}
+    fixed = {id(one) for name in FIXED for one in instances(_options(arguments).get(name), torch.Tensor)}
 
     def grow(tensor: Any) -> Any:
         if (
@@ -110,14 +110,14 @@ def _grows(which: str, tensor: Any, first: Any, dim: int, length: int) -> bool:
 
 def enlarged(torch: Any, call: Callable[[Any], Any], arguments: Any, seed: int) -> list[int] | None:
     """Return the growth and the factor that make a sample large, None if it cannot grow."""
-    every = held(arguments, torch.Tensor)
+    every = instances(arguments, torch.Tensor)
     if not every or not every[0].dim() or not every[0].numel():
         return None
     best: tuple[tuple[int, int], list[int] | None] = ((0, 0), None)
     started = time.process_time()
     for growth in range(len(GROWTHS)):
         for factor, size in _factors(torch, call, arguments, growth, seed):
-            best = max(best, (size, [growth, factor]), key=lambda found: found[0])
+            best = max(best, (size, [growth, factor]), key=lambda candidate: candidate[0])
         if best[0][0] >= ENOUGH or time.process_time() - started > MOST_SECONDS:
             break
     return best[1]
@@ -128,11 +128,11 @@ def _factors(
 ) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield the factors that work, each with the elements that count, as in ENOUGH, and all elements."""
     factor, returned = STEP, 1
-    before = sum(tensor.numel() for tensor in held(arguments, torch.Tensor))
+    before = sum(tensor.numel() for tensor in instances(arguments, torch.Tensor))
     while True:
         larger = grown(torch, arguments, growth, factor, seed)
-        sizes = [tensor.numel() for tensor in held(larger, torch.Tensor)]
-        indices = [tensor.numel() for tensor in held(larger, torch.Tensor) if str(tensor.dtype) in INDICES]
+        sizes = [tensor.numel() for tensor in instances(larger, torch.Tensor)]
+        indices = [tensor.numel() for tensor in instances(larger, torch.Tensor) if str(tensor.dtype) in INDICES]
         size = max(indices or sizes)
         if size > MOST or max(sizes) > LARGEST or sum(sizes) <= before:  # sparse tensors do not grow
             return
@@ -154,7 +154,7 @@ def _one_call(torch: Any, call: Callable[[Any], Any], arguments: Any) -> tuple[i
     elements, took = 0, float("inf")
     for _ in range(3):
         started = time.process_time()
-        elements = sum(tensor.numel() + EACH for tensor in held(call(arguments), torch.Tensor))
+        elements = sum(tensor.numel() + EACH for tensor in instances(call(arguments), torch.Tensor))
         took = min(took, time.process_time() - started)
         if took * STEP < SECONDS or took > MOST_SECONDS:
             break

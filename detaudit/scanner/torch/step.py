@@ -33,8 +33,8 @@ class Case:
         torch = self._torch
         saved = SavedCall(torch, self._call)
         memory = [self._memory(index, one) for index, one in enumerate(self._call["storages"])]
-        given = saved.inputs(memory)
-        self.inputs = parts(torch, given).digest()
+        inputs = saved.inputs(memory)
+        self.inputs = parts(torch, inputs).digest()
         self.shapes = ", ".join("x".join(map(str, one)) or "scalar" for one in _shapes(self._call))
 
         def repeated() -> Any:
@@ -42,12 +42,12 @@ class Case:
             with torch.no_grad():
                 result, changed = saved.made(memory)
             returned = result if isinstance(result, (list, tuple)) else [result]
-            others = [one for one in changed if not any(one is found for found in returned)]
+            others = [one for one in changed if not any(one is output for output in returned)]
             return [result, others] if others else result
 
         yield "backward" if self._call["backward"] else "forward", repeated
 
-    def _memory(self, place: int, storage: dict[str, Any]) -> Any:
+    def _memory(self, index: int, storage: dict[str, Any]) -> Any:
         """Return the bytes that were saved, or else random numbers."""
         torch = self._torch
         if storage["file"]:
@@ -55,14 +55,14 @@ class Case:
                 data = bytearray(file.read())
             flat = torch.frombuffer(data, dtype=torch.uint8) if data else torch.empty(0, dtype=torch.uint8)
         else:
-            flat = self._drawn(place, storage)
+            flat = self._drawn(index, storage)
         return flat.to(storage["device"], copy=True)  # memory of torch, which is aligned as in the training
 
-    def _drawn(self, place: int, storage: dict[str, Any]) -> Any:
+    def _drawn(self, index: int, storage: dict[str, Any]) -> Any:
         """Return numbers from 0 to 1, which most operations accept; the same in each process."""
         torch = self._torch
         dtype, size = getattr(torch, storage["dtype"]), storage["bytes"]
-        generator = torch.Generator().manual_seed(zlib.crc32(("%s|%d|%d" % (self.op, self.sample, place)).encode()))
+        generator = torch.Generator().manual_seed(zlib.crc32(("%s|%d|%d" % (self.op, self.sample, index)).encode()))
         count = size // torch.empty(0, dtype=dtype).element_size()
         kind = torch.complex64 if dtype.is_complex else torch.float32
         numbers = torch.rand(count, generator=generator, dtype=kind).to(dtype)
@@ -83,8 +83,8 @@ class Step:
 
     def items(self, dtypes: Sequence[str]) -> Iterator[list[str]]:
         """Yield each operation with each type that it was called with."""
-        found = dict.fromkeys((call["op"], call["dtype"]) for call in self._calls)
-        yield from map(list, found)
+        operations = dict.fromkeys((call["op"], call["dtype"]) for call in self._calls)
+        yield from map(list, operations)
 
     def cases(self, op: str, dtype: str, only: list[int] | None, sizes: dict[str, Any]) -> Iterator[Case]:
         """Yield the calls of an operation."""
