@@ -77,10 +77,10 @@ demo: $(VENV)/.base ## Audit the torch example without flags, then with recipe a
 
 # What lint runs is left out, so that lint and test together run each test once.
 test: $(VENV)/.dev ## Run the unit tests, and a real process for each promise (minutes)
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore=,$(LAWS))
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=20 $(addprefix --ignore=,$(LAWS))
 
 test-full: $(VENV)/.dev ## Run the process tests that `make test` leaves out, and HTML reports in Chromium (minutes)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "full and not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=20 -m "full and not slow"
 
 test-pages: $(VENV)/.dev ## Run every command of the documentation; some races need an idle machine (half an hour)
 	$(BIN)/python -m pytest tests/docs -m pages
