@@ -227,7 +227,7 @@ def test_fixed_addresses_order_sets_of_objects(project: Project, library: str) -
         """,
     )
     flags = ("--flag", "system-aslr-off")
-    assert project.run("train.py", "--runs", "3", "--fail-fast").code == 1
+    assert project.run("train.py", "--runs", "8", "--fail-fast").code == 1
     fixed = project.run("train.py", "--runs", "3", *flags)
     states = {flag["id"]: flag["state"] for flag in fixed.json["groups"][0]["flags"]}
     if states["system-aslr-off"] == "unavailable":  # a container that forbids it: then it must be said
