@@ -8,7 +8,6 @@ run can show.
 """
 
 import calendar
-import itertools
 import math
 import re
 from dataclasses import dataclass, replace
@@ -52,8 +51,9 @@ _NUMBER_OF_RUN = _words("pid pids ppid tid tids thread threads port ports lwp pr
 
 _COUNTED_OF_RUN = _words("threads processes ports")
 """How many there are is a count, as in ``processes_flagged``."""
-_MONITORS = _words("system process monitor monitoring resource resources psutil usage utilization host machine")
-"""What a file or a table of the state of a machine is called."""
+
+_MONITORS = _words("system monitor monitoring resource resources psutil usage utilization")
+"""What a file of the state of a machine is called."""
 
 _UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
@@ -259,8 +259,8 @@ def meaning_of(name: str) -> Meaning:
     if len(parts) > 1 and parts[-1] in _IDS:
         parts[-2:] = [parts[-2] + parts[-1]]
     *parents, key = parts
-    if key[-1] in _COUNTED_OF_RUN and len(key) <= 2 and not _MONITORS.isdisjoint(itertools.chain(*parents)):
-        return Meaning(_Of.AMOUNT)  # system.threads
+    if key == ["threads"] and len(parents) == 1 and not _MONITORS.isdisjoint(parents[0]):
+        return Meaning(_Of.AMOUNT)  # a column of system.csv
     while len(parents) > 1 and _of_words(parents[-1]).of is _Of.RESULT and _is_of_runs(parents[-1]):
         parents.pop()  # timings.phases.load
     meaning = _of_words(key)
@@ -503,7 +503,7 @@ _RUN_STAMP = re.compile(
 
 _RUN_ID = re.compile(
     r"(?<=[/\\])[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}(?=[/\\]|$)"
-    r"|(?<![A-Za-z0-9])[0-9a-f]{5}(?=_\d{5}(?!\d))"  # of Ray Tune, before the number of the trial
+    r"|(?<![A-Za-z0-9])(?=\d*[a-f])[0-9a-f]{5}(?=_\d{5}(?!\d))"  # of Ray Tune, before the number of the trial
     r"|(?:(?<=runs[/\\])|(?<=wandb[/\\])|(?<=sweeps[/\\]))(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{8}(?=[/\\]|$)"
 )
 _LONGEST = 4096

@@ -406,6 +406,7 @@ def _shape(line: str) -> _Shape:
     slots: list[_Slot] = []
     between: list[tuple[int, str]] = []
     at, label, depth = 0, "", 0
+    times = _TIMES.search(line)
     for token in _TOKEN.finditer(line):
         start, end = token.span()
         kind = _KIND_OF[token.lastgroup or ""]
@@ -418,8 +419,8 @@ def _shape(line: str) -> _Shape:
             label = "data time"  # as the meters of many training scripts print it
         if label == "maintenance" and any(slot.label == "sec/tick" for slot in slots):
             label = "elapsed"  # between ticks, as the loop of StyleGAN prints it
-        if (header := _TIMES.search(line, 0, start)) and measurements.is_computation(label):
-            label += f" time {header[1]}"
+        if times and times.end() <= start and "." in (token["digits"] or "") and measurements.is_computation(label):
+            label += f" time {times[1]}"
         if not label and token["unit"] == "%" and any(slot.meaning.is_of_machine for slot in slots):
             label = _SHARE
         if (

@@ -225,6 +225,9 @@ quux_duration|3.1
 """
 
 RESULTS = """
+hard.hardest_frame|12345_00345
+policy.machine.processes|12
+policy.machine.threads|12
 best_run_name|calm-river-42
 processes_flagged|12
 processes|4242000

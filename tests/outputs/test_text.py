@@ -215,6 +215,7 @@ def test_a_result_that_differs_among_them_is_found(name: str) -> None:
         ("Epoch 1: loss=0.3 time=1.0s", "Epoch 1: loss=0.4 time=2.0s", OutputKind.VALUE, ("0.3", "0.4")),
         ("arrival_time 0.3", "arrival_time 0.4", OutputKind.VALUE, ("0.3", "0.4")),
         ("predicted travel time: 12.3s", "predicted travel time: 12.9s", OutputKind.VALUE, ("12.3s", "12.9s")),
+        ("time (ms) | fwd: 4.50 | tokens: 48", "time (ms) | fwd: 4.61 | tokens: 49", OutputKind.VALUE, ("48", "49")),
         ("accuracy 93.2%", "accuracy 93.3%", OutputKind.VALUE, ("93.2%", "93.3%")),
         ("tensor([0.3, -0.4])", "tensor([0.3, -0.5])", OutputKind.VALUE, ("-0.4", "-0.5")),
         ("0.31", "0.32", OutputKind.AMBIGUOUS, ("0.31", "0.32")),
