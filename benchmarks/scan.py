@@ -14,9 +14,8 @@ from pathlib import Path
 import msgspec
 from tabulate import tabulate
 
-from detaudit.model.fact import count
+from detaudit.model.fact import count, duration
 from detaudit.model.operations import OpScan
-from detaudit.model.wording import duration
 from detaudit.report.operations import HEADINGS, rows
 
 BUILD = Path("build")

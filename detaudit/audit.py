@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from detaudit import advice, baseline, earlier_audits, store
+from detaudit import advice, baseline, store
 from detaudit.errors import StorageError, WorkspaceError
 from detaudit.judge import verdict
 from detaudit.judge.group import GroupInProgress
@@ -97,7 +97,7 @@ class AuditInProgress:
             cwd = self._plan.spec(result.run.id).cwd
             loaded = (file for one in result.processes if one.settings for file in one.settings.files)
             names = {display_path(file, cwd) for file in loaded}
-            self._code |= earlier_audits.digests(self._settings.cwd, names - {*self._code})
+            self._code |= store.digests_of_code(self._settings.cwd, names - {*self._code})
         if self._first is None and result.run.finished:
             self._first = group.recipe, result
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from detaudit import advice, baseline, earlier_audits, store
+from detaudit import advice, baseline, store
 from detaudit.audit import Auditor
 from detaudit.config.flags import SEARCHED, load_catalogue
 from detaudit.config.project import NamedAudit
@@ -283,7 +283,7 @@ class Checker:
     ) -> tuple[Gate, ...]:
         gates = [repeatable(group)]
         if self._update and not self._force and gates[0].status is GateStatus.PASSED:
-            earlier = earlier_audits.nondeterministic(one.settings, code, group.recipe)
+            earlier = store.earlier_difference(one.settings, code, group.recipe)
             gates = [differed_earlier(group, advice.shown(earlier))] if earlier is not None else gates
         if one.audit.baseline and not self._update:
             gates.append(same_as_baseline(one.audit, group, recording, self._baselines.get(one.name)))

@@ -1,6 +1,8 @@
-"""Keep audits on disk: write them after every run, and read them back for ``detaudit report``."""
+"""Keep audits on disk, read them back, and find the earlier ones of the same code whose runs differed."""
 
+import hashlib
 import os
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -9,11 +11,19 @@ import msgspec
 from detaudit import private
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.launch import RESULTS
+from detaudit.launch.plan import Settings
 from detaudit.launch.put_aside import recover
-from detaudit.model import SCHEMA_VERSION, Audit, Bisection, Check, Trace, VariationBisection, to_json
-
-# Keep audits on disk: write them after every run, and read them back for ``detaudit report``.
-
+from detaudit.model import (
+    SCHEMA_VERSION,
+    AppliedRecipe,
+    Audit,
+    Bisection,
+    Check,
+    Group,
+    Trace,
+    VariationBisection,
+    to_json,
+)
 
 _STORED = Audit | Bisection | VariationBisection | Trace | Check
 
@@ -144,3 +154,57 @@ def load_report(location: Path) -> Audit | Check:
 
 
 LOCK = "detaudit.lock.json"
+
+
+_MOST = 20
+"""How many of the newest audits are read."""
+
+
+def digests_of_code(cwd: Path, files: Iterable[str]) -> dict[str, str]:
+    """Return the SHA-256 of the user's source files, those that can be read, by their names seen from ``cwd``."""
+    by_file = {}
+    for file in files:
+        try:
+            by_file[file] = hashlib.sha256((cwd / file).read_bytes()).hexdigest()
+        except OSError:  # run from an archive, or gone meanwhile
+            continue
+    return by_file
+
+
+def earlier_difference(settings: Settings, code: Mapping[str, str], recipe: AppliedRecipe | None = None) -> Path | None:
+    """Return the newest results folder of the same command and ``code`` in which two runs differ, None without one.
+
+    ``code`` are digests of the user's source files, as of ``Audit.code``. The runs were those with the flags and the
+    seed of ``recipe``, by default those without flags. Runs whose environment was varied do not count.
+    """
+    results = next((one for one in settings.out.parents if one.name == RESULTS), settings.cwd / RESULTS)
+    for folder in all_results(results)[:_MOST]:
+        own = folder == settings.out or folder in settings.out.parents
+        if not own and _differs(folder, settings, code, recipe):
+            return folder
+    return None
+
+
+def _differs(folder: Path, settings: Settings, code: Mapping[str, str], recipe: AppliedRecipe | None) -> bool:
+    try:
+        earlier = load_report(folder)
+    except AuditNotFoundError:  # of another version, or damaged
+        return False
+    audits = [one.audit for one in earlier.audits] if isinstance(earlier, Check) else [earlier]
+    same = [audit for audit in audits if audit.target == settings.target.words and _is_same(audit.code, code)]
+    return any(_is_of(group, recipe) for audit in same for group in audit.groups)
+
+
+def _is_same(code: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Whether no file has changed that both loaded; a module may be imported in some runs only."""
+    both = {*code} & {*other}
+    return bool(both) and all(code[file] == other[file] for file in both)
+
+
+def _is_of(group: Group, recipe: AppliedRecipe | None) -> bool:
+    """Whether these runs differ, with the flags and the seed of a recipe, and in one environment."""
+    if group.first_difference is None or group.varied:
+        return False
+    if recipe is None or not recipe.flags:
+        return not group.recipe.flags
+    return {*group.recipe.flags} == {*recipe.flags} and group.recipe.seed == recipe.seed

@@ -48,7 +48,6 @@ ROOMS = {
     "report": {"compat", "config", "errors", "launch", "model", "wire"},
     # What runs left, read; then judged.
     "runs": {"config", "errors", "launch", "model", "outputs", "private", "redact", "store", "wire"},
-    "earlier_audits": {"errors", "launch", "model", "store"},
     "judge": {"compat", "config", "errors", "launch", "model", "outputs", "redact", "runs", "source", "wire"},
     "doctor": {"config", "launch", "model", "runs"},
     # Runs started, and recordings compared.
@@ -57,18 +56,18 @@ ROOMS = {
     "compare": {"errors", "judge", "model", "outputs", "runs"},
     # The jobs behind the commands.
     "audit": {
-        "advice", "baseline", "earlier_audits", "errors", "judge", "launch", "model", "runner", "runs", "source",
+        "advice", "baseline", "errors", "judge", "launch", "model", "runner", "runs", "source",
         "store",
     },
     "bisect": {
-        "advice", "config", "earlier_audits", "errors", "judge", "launch", "model", "runner", "runs", "source", "store",
+        "advice", "config", "errors", "judge", "launch", "model", "runner", "runs", "source", "store",
     },
     "trace": {
         "advice", "config", "entry_points", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
         "wire",
     },
     "check": {
-        "advice", "audit", "baseline", "config", "earlier_audits", "judge", "launch", "model", "runner", "runs",
+        "advice", "audit", "baseline", "config", "judge", "launch", "model", "runner", "runs",
         "store",
     },
     "cli": {

@@ -10,7 +10,7 @@ import msgspec
 import yaml
 from msgspec.structs import replace
 
-from detaudit import advice, earlier_audits, store
+from detaudit import advice, store
 from detaudit.bisect.costs import PAIRS, Cost
 from detaudit.bisect.search import MOST_ROUNDS, Answer, Questions, Rules, Search, WholeRuns
 from detaudit.bisect.trials import LimitedTrials, Trials
@@ -409,7 +409,7 @@ class Bisector:
                 break
             self._retract()
         if self._answer is not None and self._answer.needed == ():
-            self._differed_in = earlier_audits.nondeterministic(self._question.settings, self._trials.code)
+            self._differed_in = store.earlier_difference(self._question.settings, self._trials.code)
         self._save()
         return self.result()
 

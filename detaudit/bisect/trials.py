@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from detaudit import earlier_audits, store
+from detaudit import store
 from detaudit.bisect import costs
 from detaudit.bisect.costs import Cost, Timing
 from detaudit.config.options import Until
@@ -133,7 +133,7 @@ class Trials:
         """These files with their digests, see ``Audit.code``."""
         files = self.files
         if not {*files} <= {*self._code}:
-            self._code = earlier_audits.digests(self._settings.cwd, files)
+            self._code = store.digests_of_code(self._settings.cwd, files)
         return self._code
 
     def named(self, name: str) -> Trial:

@@ -7,7 +7,7 @@ from typing import cast
 import click
 
 from detaudit import __version__, entry_points
-from detaudit.cli import usage
+from detaudit.cli import errors
 from detaudit.cli.errors import print_error, print_internal_error
 from detaudit.cli.help import Group
 from detaudit.cli.screen import color
@@ -87,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
         if isinstance(error, _NO_ARGUMENTS):
             error.show()
         else:
-            print_error(usage.error(error, arguments), arguments)
+            print_error(errors.usage_error(error, arguments), arguments)
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.INTERRUPTED

@@ -11,8 +11,8 @@ from detaudit import redact, store
 from detaudit.bisect import trials
 from detaudit.bisect.flags import Bisector, Question
 from detaudit.bisect.variations import VariationBisector, VaryQuestion
-from detaudit.cli import complete
-from detaudit.cli.elsewhere import engine_runs, options_of
+from detaudit.cli import completion
+from detaudit.cli.engine import engine_runs, options_of
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,
@@ -58,12 +58,12 @@ _EXAMPLES = (
         help="Search for the flags that fix it, or for the variations (--vary) that change the "
         "result.")  # fmt: skip
 @declared("vary")
-@option("--recipe", "recipes", group=FLAGS, multiple=True, metavar="NAME|FILE", shell_complete=complete.recipes,
+@option("--recipe", "recipes", group=FLAGS, multiple=True, metavar="NAME|FILE", shell_complete=completion.recipes,
         help="Search only the flags of this recipe. Repeatable. With --over variations: apply it in every run. "
         "[default: all standard and fallback flags that apply]")  # fmt: skip
-@option("--flag", "flags", group=FLAGS, multiple=True, metavar="ID", shell_complete=complete.flags,
+@option("--flag", "flags", group=FLAGS, multiple=True, metavar="ID", shell_complete=completion.flags,
         help="Add a flag to the search. Repeatable.")  # fmt: skip
-@option("--no-flag", "no_flags", group=FLAGS, multiple=True, metavar="ID", shell_complete=complete.flags,
+@option("--no-flag", "no_flags", group=FLAGS, multiple=True, metavar="ID", shell_complete=completion.flags,
         help="Leave a flag out of the search. Repeatable.")  # fmt: skip
 @seed_option
 @option("--confirm", group=_SEARCH, default=5, show_default=True, type=click.IntRange(2), metavar="N",
@@ -80,7 +80,7 @@ _EXAMPLES = (
         help="Measure how much longer the training takes with each needed flag, and with each alternative that was "
         "tried: runs with and without it take turns.")  # fmt: skip
 @option("--resume", group=_SEARCH, type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
-        shell_complete=complete.results,
+        shell_complete=completion.results,
         help="Resume an interrupted bisection from its results folder.")  # fmt: skip
 @engine_option
 @declared("until")

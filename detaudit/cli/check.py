@@ -11,8 +11,8 @@ import msgspec
 
 from detaudit import advice, store
 from detaudit.check import Checker, CheckRequest
-from detaudit.cli import complete
-from detaudit.cli.elsewhere import engine_runs, refuse_jobs, refuse_spread
+from detaudit.cli import completion
+from detaudit.cli.engine import engine_runs, refuse_jobs, refuse_spread
 from detaudit.cli.execute import Shown, execute, print_python
 from detaudit.cli.help import Command
 from detaudit.cli.options import (
@@ -58,7 +58,7 @@ _EXAMPLES = (
 
 
 @click.command(cls=Command, options_metavar="[OPTIONS]", examples=_EXAMPLES)
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete.audits)
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=completion.audits)
 @option("--update", group=_GATES, is_flag=True, help="Write new baselines from these runs and list what changed.")
 @option("--force", group=_GATES, is_flag=True,
         help="With --update: write a baseline also if runs of the same code differed in an earlier audit.")  # fmt: skip

@@ -3,7 +3,7 @@
 import click
 
 from detaudit.baseline import ended, load
-from detaudit.cli import complete
+from detaudit.cli import completion
 from detaudit.cli.execute import print_report
 from detaudit.cli.help import Command
 from detaudit.cli.options import COMPARED, format_option, option
@@ -19,8 +19,8 @@ _EXAMPLES = (
 
 
 @click.command(cls=Command, options_metavar="[OPTIONS]", examples=_EXAMPLES)
-@click.argument("a", metavar="A", shell_complete=complete.recordings)
-@click.argument("b", metavar="B", shell_complete=complete.recordings)
+@click.argument("a", metavar="A", shell_complete=completion.recordings)
+@click.argument("b", metavar="B", shell_complete=completion.recordings)
 @option("--recipe", group=COMPARED, metavar="NAME",
         help="Recipe to compare, if the audit has several. [default: the first]")  # fmt: skip
 @option("--loss-pattern", group=COMPARED, metavar="REGEX",

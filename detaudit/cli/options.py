@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from detaudit.cli import complete
+from detaudit.cli import completion
 from detaudit.cli.help import Command, Option
 from detaudit.config import options as declared_options
 from detaudit.config.options import DECLARED, declaration
@@ -107,7 +107,7 @@ def _declared(name: str) -> Callable[[F], F]:
         attributes |= {"metavar": one.metavar, "multiple": several, "default": None if several else default}
         attributes["show_default"] = one.show_default
     if one.complete:
-        attributes["shell_complete"] = getattr(complete, one.complete)
+        attributes["shell_complete"] = getattr(completion, one.complete)
     if one.choices:
         attributes |= {"type": click.Choice(one.choices), "default": default.value}
         attributes["callback"] = lambda ctx, option, value: one.parse(value) if one.parse else value
@@ -126,9 +126,9 @@ def format_option(formats: Iterable[str] = FORMATS) -> Callable[[F], F]:
 def flag_options(recipe: str) -> Callable[[F], F]:
     """Return the options that change ``recipe``, such as "the recipe"."""
     return _all_of(
-        option("--flag", "flags", group=FLAGS, multiple=True, metavar="ID[=VALUE]", shell_complete=complete.flags,
+        option("--flag", "flags", group=FLAGS, multiple=True, metavar="ID[=VALUE]", shell_complete=completion.flags,
                help=f"Add a flag to {recipe}. Repeatable."),
-        option("--no-flag", "no_flags", group=FLAGS, multiple=True, metavar="ID", shell_complete=complete.flags,
+        option("--no-flag", "no_flags", group=FLAGS, multiple=True, metavar="ID", shell_complete=completion.flags,
                help=f"Remove a flag from {recipe}. Repeatable."),
         seed_option,
     )  # fmt: skip
@@ -151,7 +151,7 @@ quiet_option = option("-q", "--quiet", group=OUTPUT, is_flag=True, help="Hide th
 verbose_option = option("-v", "--verbose", group=OUTPUT, is_flag=True,
                         help="Also print the command of each run, the variables that are set for it, the folder of its "
                         "logs, and how it ended, on stderr.")  # fmt: skip
-python_option = option("--python", group=TARGET, metavar="EXE", shell_complete=complete.files,
+python_option = option("--python", group=TARGET, metavar="EXE", shell_complete=completion.files,
                        help="Python interpreter that runs the training. [default: of the active environment or "
                        ".venv; detaudit's own if a framework is installed beside it]")  # fmt: skip
 jobs_options = _all_of(
@@ -177,7 +177,7 @@ engine_options = _all_of(engine_option, across_option)
 
 target_options = _all_of(
     click.argument("words", nargs=-1, metavar="SCRIPT [-- ARGS]... | -m MODULE [-- ARGS]... | -- COMMAND...",
-                   shell_complete=complete.script),
+                   shell_complete=completion.script),
     option("-m", "module", group=TARGET, default="", metavar="MODULE", help="Run a module, like python -m."),
     python_option,
 )  # fmt: skip
@@ -186,7 +186,7 @@ target_options = _all_of(
 runs_option = option("--runs", group=RUNS, default=5, show_default=True, type=click.IntRange(1), metavar="N",
                      help="Number of runs per recipe.")  # fmt: skip
 recipes_option = option("--recipe", "recipes", group=FLAGS, multiple=True, metavar="NAME|FILE",
-                        shell_complete=complete.recipes, help="Recipe to apply: none, seeds, all, any other from "
+                        shell_complete=completion.recipes, help="Recipe to apply: none, seeds, all, any other from "
                         "`detaudit recipes`, or a YAML file. Repeatable. [default: none]")  # fmt: skip
 _APART = ("until", "fail_fast", "vary", "isolate_root")  # not every command has them, or has them here
 start_options = declared(*(name for name in DECLARED if declaration(name).group == RUNS and name not in _APART))

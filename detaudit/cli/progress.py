@@ -16,10 +16,9 @@ from detaudit.cli.screen import width
 from detaudit.launch import RunSpec
 from detaudit.launch.plan import BOOTSTRAP
 from detaudit.model import OutputDifference, Run
-from detaudit.model.fact import count
+from detaudit.model.fact import about, count, duration, shortened
 from detaudit.model.problems import errors
-from detaudit.model.wording import about, duration, shortened
-from detaudit.report.messages import statuses
+from detaudit.model.stage import STATUSES
 from detaudit.report.plain import line, row
 from detaudit.report.terminal import filled
 from detaudit.runner import Observer
@@ -58,7 +57,7 @@ def started(name: str, spec: RunSpec) -> Iterator[str]:
 def finished(name: str, run: Run) -> str:
     """Return how a run ended."""
     why = f" ({errors(run.errors)})" if run.errors else ""
-    return row(f"{name}: {statuses.NAMES[run.status]} after {duration(run.wall_s)}, {count(run.steps, 'step')}{why}")
+    return row(f"{name}: {STATUSES[run.status]} after {duration(run.wall_s)}, {count(run.steps, 'step')}{why}")
 
 
 def _without_recorder(env: Mapping[str, str]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import click
 
-from detaudit.cli import complete
+from detaudit.cli import completion
 from detaudit.cli.help import DEFAULT_GROUP, Command, Group
 from detaudit.cli.options import format_option, option
 from detaudit.cli.screen import width
@@ -42,7 +42,7 @@ def command(ctx: click.Context, framework: str | None, device: str | None, forma
 
 
 @command.command("show", cls=Command, examples=_SHOW_EXAMPLES)
-@click.argument("name", metavar="ID", shell_complete=complete.recipes_and_flags)
+@click.argument("name", metavar="ID", shell_complete=completion.recipes_and_flags)
 @format_option(show.FORMATS)
 def show_one(name: str, format_: str) -> None:
     """Explain one flag or recipe."""

@@ -7,7 +7,7 @@ from typing import Protocol, cast
 import click
 
 from detaudit import advice, redact, store
-from detaudit.cli import complete
+from detaudit.cli import completion
 from detaudit.cli.errors import print_error
 from detaudit.cli.execute import print_report, rendered
 from detaudit.cli.help import Command
@@ -29,7 +29,7 @@ _EXAMPLES = (
 
 @click.command(cls=Command, examples=_EXAMPLES)
 @click.argument("folder", type=click.Path(path_type=Path), metavar="[DIR]", required=False,
-                shell_complete=complete.results)  # fmt: skip
+                shell_complete=completion.results)  # fmt: skip
 @option("--last", group="Which report", is_flag=True, help="Print the newest report in .detaudit.")
 @option("-o", "--output", group=OUTPUT, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
         help="Write the report to a file.")  # fmt: skip

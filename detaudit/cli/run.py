@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from detaudit.audit import Auditor
-from detaudit.cli.elsewhere import engine_runs, refuse_spread
+from detaudit.cli.engine import engine_runs, refuse_spread
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     RUNS,

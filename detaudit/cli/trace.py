@@ -7,8 +7,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from detaudit.cli import complete
-from detaudit.cli.elsewhere import engine_runs, options_of
+from detaudit.cli import completion
+from detaudit.cli.engine import engine_runs, options_of
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,
@@ -60,7 +60,7 @@ _EXAMPLES = (
         help="Let every run go to its end, unless it differs or records operations. [default: if a training takes "
         "more than 10 s, each run goes 4 times as far as the last]")  # fmt: skip
 @option("--recipe", group=FLAGS, metavar="NAME|FILE", default="none", show_default=True,
-        shell_complete=complete.recipes,
+        shell_complete=completion.recipes,
         help="Apply this recipe, and trace the difference that remains.")  # fmt: skip
 @flag_options("the recipe")
 @option("--on-cpu", group=FLAGS, metavar="MODULE",

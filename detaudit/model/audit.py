@@ -9,14 +9,13 @@ import msgspec
 from detaudit.compat import StrEnum
 from detaudit.model.difference import ProbeDifference
 from detaudit.model.evidence import Confidence, DifferingShare
-from detaudit.model.fact import Fact, Number, union
+from detaudit.model.fact import Fact, Number, both, shortened, union
 from detaudit.model.files import Artifact, LeftState
 from detaudit.model.outputs import OutputDifference
 from detaudit.model.problems import AnyReason, AnyRunError, Unseen
 from detaudit.model.sources import AnyInapplicable, AnyNotVaried, Excerpt, Override, Source
 from detaudit.model.stage import NAMED, UNHOOKED, Across, Explanation, Stage, Status, Verdict
 from detaudit.model.warnings import AnyWarning
-from detaudit.model.wording import both, shortened
 
 # The machines that did the runs of a group, if there were several.
 
@@ -67,6 +66,32 @@ class Purpose(StrEnum):
     PRINT_ALL_LOSSES = "print-all-losses"
 
 
+_PURPOSES = {
+    Purpose.READ_STDERR: "full stderr of run {run}",
+    Purpose.USE_TRAINING_PYTHON: "use your training's Python",
+    Purpose.COMPARE_ARTIFACT: "or compare a file the script writes",
+    Purpose.ISOLATE: "give each run its own copy of the folder, so that all start from the same state",
+    Purpose.FIND_RANK: "ranks combine their gradients: record those of each, to find the rank that differs first",
+    Purpose.TRY_RECIPES: "is seeding enough, or does it take recipe all?",
+    Purpose.TRY_RECIPE: "is this recipe enough?",
+    Purpose.BISECT: "find a minimal set of flags that fixes it",
+    Purpose.TRACE: "find the line where the runs diverge",
+    Purpose.FIND_VARIATIONS: "find the variations that change the result",
+    Purpose.VARY: "it reads listings, hashes, addresses or the clock: does the result depend on them?",
+    Purpose.USE_IN_CI: "use in CI: exits 0 as long as it stays deterministic",
+    Purpose.PRINT_AGAIN: "print this report again",
+    Purpose.RESUME: "resume this bisection",
+    Purpose.AUDIT_WITH_RECIPE: "audit again with the recipe found",
+    Purpose.AUDIT_WITH_FLAGS: "audit again with these flags",
+    Purpose.CHECK_FLAG: "check that this flag fixes it",
+    Purpose.FIX_CONTROL: "find the flags that fix it while nothing varies",
+    Purpose.COMPARE_STEPS: "compare it with the baseline step by step",
+    Purpose.ACCEPT_BASELINE: "accept the new result as the baseline",
+    Purpose.CREATE_BASELINE: "create the baseline, then commit it",
+    Purpose.PRINT_ALL_LOSSES: "print the losses at every step, and all weights that differ",
+}
+
+
 class NextStep(msgspec.Struct, frozen=True, kw_only=True):
     """A command that follows from what was found, and what it is for: which ``run``, or which ``audit`` of a check."""
 
@@ -74,6 +99,11 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
     purpose: Purpose
     run: int | None = None
     audit: str = ""
+
+    def comment(self) -> str:
+        """Return what the command is for."""
+        about = f"{self.audit}: " if self.audit else ""
+        return about + _PURPOSES[self.purpose].format(run=self.run)
 
 
 # One run of an audit: how it ended, its fingerprints, and where it first differs.
@@ -245,6 +275,16 @@ class FlagOutcome(StrEnum):
     NOT_IMPORTED = "not-imported"
     UNAVAILABLE = "unavailable"
     FAILED = "failed"
+
+
+FLAG_OUTCOMES = {
+    FlagOutcome.APPLIED: "applied",
+    FlagOutcome.OVERRIDDEN: "overridden by the script",
+    FlagOutcome.NOT_IMPORTED: "skipped (not imported)",
+    FlagOutcome.UNAVAILABLE: "unavailable",
+    FlagOutcome.FAILED: "failed",
+}
+"""What became of a flag, in words."""
 
 
 class FlagState(msgspec.Struct, frozen=True, kw_only=True):

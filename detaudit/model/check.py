@@ -7,12 +7,11 @@ import msgspec
 
 from detaudit.compat import StrEnum
 from detaudit.model.audit import AppliedRecipe, Audit, Difference, Divergence, NextStep, RankRecord
-from detaudit.model.fact import Fact, Number, count, digits, union
+from detaudit.model.fact import Fact, Number, both, brief, count, digits, every, shortened, union
 from detaudit.model.outputs import OutputDifference
 from detaudit.model.problems import AnyReason, AnyRunError, errors
 from detaudit.model.stage import NAMED, Explanation, Stage
 from detaudit.model.warnings import AnyWarning
-from detaudit.model.wording import both, brief, every, shortened
 
 # What the comparison of two recordings shows.
 

@@ -6,8 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from detaudit.model.fact import Number, count
-from detaudit.model.wording import brief
+from detaudit.model.fact import Number, brief, count
 
 # How two tensors of one type and shape differ.
 

@@ -6,6 +6,8 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from detaudit.model.fact import count
+
 _Rate: TypeAlias = Annotated[float, Meta(gt=0, le=1)]
 
 
@@ -55,3 +57,63 @@ def runs_needed(error: float, rate: float) -> int:
     if rate >= 1:
         return 2
     return max(2, 1 + math.ceil(math.log(error) / math.log1p(-rate)))
+
+
+RATE_TO_CATCH = 0.1
+"""The rate of differing runs up to which more runs are suggested."""
+
+
+def would_catch(confidence: Confidence, runs: int, through: int | None = None) -> str:
+    """Return how rare a difference so many matching runs would have caught, and how many runs would catch more.
+
+    Runs that were ended catch what shows up ``through`` a step.
+    """
+    percent = math.ceil(round(100 * confidence.max_differing_rate, 6))
+    by = f" by step {through:,}" if through is not None else ""
+    caught = f"{count(runs, 'run')} would catch a difference that shows up{by} in {percent}% of runs or more"
+    more = runs_needed(1 - confidence.level, RATE_TO_CATCH)
+    hint = f"; --runs {more} would catch {RATE_TO_CATCH:.0%}" if runs < more else ""
+    return f"{caught} ({confidence.level:.0%} confidence){hint}"
+
+
+def share_sentence(differing_share: DifferingShare) -> str:
+    """Return how often a run has another result than the most frequent one."""
+    return (
+        f"{differing_share.differing:,} of {count(differing_share.runs, 'run')} differ from the most frequent result "
+        f"({differing_share.level:.0%} confidence: between {differing_share.least:.1%} and {differing_share.most:.1%} "
+        "of runs)"
+    )
+
+
+RATE_OF_LATE = 0.5
+"""The rate at which later differences are noticed by the number of whole runs that is suggested."""
+
+
+def bit_identical(evidence: Evidence, flags: str) -> str:
+    """Return how many runs with these flags match, and how far."""
+    runs = f"{count(evidence.runs, 'run')} {flags} are bit-identical"
+    if evidence.through is None:
+        return runs
+    return f"{runs} through step {evidence.through:,}, {evidence.whole or 0:,} of them to the end"
+
+
+def may_go_unnoticed(evidence: Evidence) -> str:
+    """Return the probability that the runs behind an answer hide a difference."""
+    rate = f"1 run of {1 / evidence.assumed_rate:.0f}"
+    by = f" by step {evidence.through:,}" if evidence.through is not None else ""
+    return (
+        f"a difference that shows up in {rate}{by} would go unnoticed with probability {evidence.miss_probability:.1%}"
+    )
+
+
+def begins_later(evidence: Evidence) -> str:
+    """Return what a few whole runs may miss, ``""`` if all runs went to their ends."""
+    if evidence.through is None or evidence.whole_confidence is None:
+        return ""
+    percent = math.ceil(round(100 * evidence.whole_confidence.max_differing_rate, 6))
+    full_runs = runs_needed(1 - evidence.whole_confidence.level, RATE_OF_LATE)
+    hint = f"; --full {full_runs} would catch {RATE_OF_LATE:.0%}" if (evidence.whole or 0) < full_runs else ""
+    return (
+        f"one that begins after step {evidence.through:,} may go unnoticed if it shows up in fewer than {percent}% of "
+        f"runs ({evidence.whole_confidence.level:.0%} confidence){hint}"
+    )

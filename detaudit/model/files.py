@@ -3,8 +3,7 @@
 import msgspec
 
 from detaudit.compat import StrEnum, assert_never
-from detaudit.model.fact import Number
-from detaudit.model.wording import shortened
+from detaudit.model.fact import Number, shortened
 
 
 class Artifact(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from detaudit.compat import StrEnum
-from detaudit.model.fact import count
-from detaudit.model.wording import duration, shortened, size
+from detaudit.model.fact import count, duration, shortened, size
 
 
 class Role(StrEnum):

@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from detaudit import wire
-from detaudit.model.fact import Fact, count, union
+from detaudit.model.fact import Fact, both, count, duration, shortened, union
 from detaudit.model.files import LeftState
 from detaudit.model.outputs import OutputDifference
-from detaudit.model.wording import both, duration, shortened
 
 # Why a run cannot be judged.
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from detaudit.compat import StrEnum, assert_never
-from detaudit.model.fact import Fact, union
-from detaudit.model.wording import both
+from detaudit.model.fact import Fact, both, union
 
 # Why a flag is not applied, and why a variation does not vary.
 

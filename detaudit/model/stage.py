@@ -6,7 +6,7 @@ import msgspec
 
 from detaudit import wire
 from detaudit.compat import StrEnum
-from detaudit.model.wording import both, either
+from detaudit.model.fact import both, either
 
 # The enums of an audit: how a run ended, what a group shows, where a step differs, and why.
 
@@ -20,6 +20,17 @@ class Status(StrEnum):
     NOT_RECORDED = "not-recorded"
     STOPPED = "stopped"
     ENDED = "ended"
+
+
+STATUSES = {
+    Status.OK: "finished",
+    Status.FAILED: "failed",
+    Status.TIMEOUT: "timed out",
+    Status.NOT_RECORDED: "not recorded",
+    Status.STOPPED: "stopped",
+    Status.ENDED: "ended",
+}
+"""How a run ended, in words."""
 
 
 class Verdict(StrEnum):

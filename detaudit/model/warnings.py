@@ -3,12 +3,11 @@
 from typing import TYPE_CHECKING, TypeAlias
 
 from detaudit.model.difference import tensor_type
-from detaudit.model.fact import Fact, count, union
+from detaudit.model.fact import Fact, count, shortened, union
 from detaudit.model.files import LeftState
 from detaudit.model.problems import AnyRunError, OutputsOpen, errors
 from detaudit.model.sources import AnyInapplicable, Override
 from detaudit.model.stage import STAGES, ArchiveFlaw, Stage
-from detaudit.model.wording import shortened
 
 
 class Warning(Fact, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from detaudit import store
-from detaudit.cli import complete
+from detaudit.cli import completion
 from detaudit.cli.execute import print_python
 from detaudit.cli.options import TargetCommand, format_option, option, out_option, python_option, quiet_option
 from detaudit.cli.progress import ProgressLine
@@ -135,7 +135,7 @@ class _Progress(Watcher):
 @click.command(cls=TargetCommand, examples=_EXAMPLES)
 @option("--framework", group=_SCAN, type=click.Choice([_TORCH, _TENSORFLOW]), metavar="NAME",
         help="torch or tensorflow. [default: the first of these that is installed]")  # fmt: skip
-@option("--script", group=_SCAN, metavar="FILE", shell_complete=complete.script,
+@option("--script", group=_SCAN, metavar="FILE", shell_complete=completion.script,
         help="Repeat only what one step of this script calls, on the inputs that it has there. The script is run "
         "until that step is over; its arguments follow --. torch only.")  # fmt: skip
 @option("--at-step", group=_SCAN, type=click.IntRange(1), metavar="N",

@@ -43,10 +43,9 @@ from detaudit.errors import UnknownNameError, UsageError
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.processes import Reaper
 from detaudit.model import Across, Run, exit_code
-from detaudit.model.fact import count
+from detaudit.model.fact import count, duration
 from detaudit.model.problems import errors
-from detaudit.model.stage import Records
-from detaudit.model.wording import duration
+from detaudit.model.stage import STATUSES, Records
 from detaudit.remote import plan as state
 from detaudit.remote.join import Gatherer
 from detaudit.remote.join import join as joined
@@ -54,7 +53,6 @@ from detaudit.remote.plan import Plan, plan_of, read_plan, to_file
 from detaudit.remote.storage import open_storage
 from detaudit.remote.worker import SCRATCH, Worker
 from detaudit.remote.worker import store as store_run
-from detaudit.report.messages import statuses
 
 # Where plans and runs are kept: folders, and URLs of buckets.
 
@@ -186,7 +184,7 @@ def worker(
 
 def _ended(run: Run) -> str:
     why = f" ({errors(run.errors)})" if run.errors else ""
-    return f"{statuses.NAMES[run.status]} after {duration(run.wall_s)}, {count(run.steps, 'step')}{why}"
+    return f"{STATUSES[run.status]} after {duration(run.wall_s)}, {count(run.steps, 'step')}{why}"
 
 
 def _interrupt(*_: object) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from detaudit.audit import Auditor
 from detaudit.check import CheckRequest
 from detaudit.cli import execute
-from detaudit.cli.elsewhere import options_of, refuse_jobs
+from detaudit.cli.engine import options_of, refuse_jobs
 from detaudit.cli.execute import Shown
 from detaudit.config.flags import Flag
 from detaudit.errors import UsageError

@@ -21,9 +21,8 @@ from detaudit.model import (
     digits,
 )
 from detaudit.model.check import MatchesBaseline, RunsMatch
-from detaudit.model.fact import count
+from detaudit.model.fact import brief, count, duration
 from detaudit.model.stage import STAGES
-from detaudit.model.wording import brief, duration
 from detaudit.report import groups
 from detaudit.report.document import (
     DIGEST,

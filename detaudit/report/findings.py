@@ -33,7 +33,6 @@ from detaudit.model import (
 from detaudit.model.check import RunsMustMatch
 from detaudit.report import checks, searches, traces
 from detaudit.report import groups as words
-from detaudit.report.messages import culprits
 from detaudit.report.plain import line, plain
 from detaudit.report.searches import Result
 
@@ -249,7 +248,7 @@ def _trace(audit: Trace) -> Finding:
     answer, culprit, location = traces.answer(audit), audit.culprit, None
     if culprit is not None and culprit.file and culprit.line:
         code = f"{culprit.code}: " if culprit.code else ""
-        location = Location(file=culprit.file, line=culprit.line, message=f"{code}{culprits.sentence(culprit)}")
+        location = Location(file=culprit.file, line=culprit.line, message=f"{code}{traces.culprit_sentence(culprit)}")
     detail = [*traces.lines(audit), *traces.notes(audit)]
     message = f"{answer.word}: {answer.sentence}"
     return _of_audit(audit, "no-divergence", "trace", message, detail, location)

@@ -25,15 +25,17 @@ from detaudit.model import (
     Status,
     Verdict,
     digits,
+    evidence,
     exit_code,
     is_inference,
 )
+from detaudit.model.audit import FLAG_OUTCOMES
 from detaudit.model.difference import Probe, ProbeDifference
-from detaudit.model.fact import count
+from detaudit.model.fact import both, count, duration, every, shortened, shown_first
 from detaudit.model.outputs import LISTED, MOST_SHOWN
 from detaudit.model.outputs import names as output_names
 from detaudit.model.problems import OutputsOpen
-from detaudit.model.wording import both, duration, every, shortened, shown_first
+from detaudit.model.stage import STATUSES
 from detaudit.report.document import (
     DIGEST,
     FINAL_LOSS,
@@ -51,11 +53,6 @@ from detaudit.report.document import (
     Table,
     without,
 )
-from detaudit.report.messages import (
-    evidence,
-    statuses,
-)
-from detaudit.report.messages.flags import OUTCOMES
 
 # Which runs of a recipe have the same result, and the letters that mark them.
 
@@ -324,7 +321,7 @@ def _marked(digest: str, mark: str) -> str:
 def _difference(group: Group, run: Run, rank: RankRecord | None) -> str:
     left = run.first_difference is not None and run.first_difference.output is not None
     if run in group.shorter or not (run.finished or left):
-        return f"({statuses.NAMES[run.status]})" if rank is None or rank.rank == 0 else ""
+        return f"({STATUSES[run.status]})" if rank is None or rank.rank == 0 else ""
     base = next((r.id for r in group.runs if r.finished), None)
     first_difference = run.first_difference
     if first_difference is None or (rank is not None and rank.rank not in first_difference.ranks):
@@ -481,8 +478,8 @@ def _ended_line(group: Group) -> str:
 
 
 def _flags_line(group: Group) -> str:
-    by_state = {state: [flag.id for flag in group.flags if flag.state is state] for state in OUTCOMES}
-    return "; ".join(f"{OUTCOMES[state]}: {', '.join(ids)}" for state, ids in by_state.items() if ids)
+    by_state = {state: [flag.id for flag in group.flags if flag.state is state] for state in FLAG_OUTCOMES}
+    return "; ".join(f"{FLAG_OUTCOMES[state]}: {', '.join(ids)}" for state, ids in by_state.items() if ids)
 
 
 def _varied_line(group: Group) -> str:
@@ -625,7 +622,7 @@ def lede(groups: Sequence[Group]) -> list[str]:
     if len(groups) != 1:
         return []
     (group,) = groups
-    shares = [evidence.share(group.differing_share)] if group.differing_share is not None else []
+    shares = [evidence.share_sentence(group.differing_share)] if group.differing_share is not None else []
     return [line for line in (evidence_line(group), *shares) if line]
 
 

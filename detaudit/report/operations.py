@@ -8,7 +8,7 @@ import msgspec
 from tabulate import tabulate
 
 from detaudit.compat import assert_never
-from detaudit.model.fact import count, encode
+from detaudit.model.fact import both, brief, count, duration, encode, shortened
 from detaudit.model.operations import (
     LeftOut,
     LeftOutCalls,
@@ -20,7 +20,6 @@ from detaudit.model.operations import (
     SwitchEffect,
 )
 from detaudit.model.problems import errors
-from detaudit.model.wording import both, brief, duration, shortened
 from detaudit.report.plain import line
 from detaudit.report.terminal import filled
 

@@ -21,18 +21,13 @@ from detaudit.model import (
     VaryOutcome,
     digits,
 )
-from detaudit.model.fact import count
+from detaudit.model.evidence import begins_later, bit_identical, may_go_unnoticed
+from detaudit.model.fact import count, shortened
 from detaudit.model.problems import errors
 from detaudit.model.sources import REPEATED
-from detaudit.model.wording import shortened
-from detaudit.report import groups
+from detaudit.model.stage import STATUSES
+from detaudit.report import groups, traces
 from detaudit.report.document import DIGEST, FINAL_LOSS, FLAGS, RUNS, SUM_OF_WEIGHTS, Cell, Column, Mood, Table
-from detaudit.report.messages import (
-    by_hand,
-    costs,
-    statuses,
-)
-from detaudit.report.messages.evidence import begins_later, bit_identical, may_go_unnoticed
 
 # What both kinds of bisection report: a table of trials, an answer, and what it rests on.
 
@@ -97,7 +92,7 @@ def match(group: Group) -> Cell:
         return Cell(f"no: {first.cell()}", Mood.BAD)
     bad = next((run for run in group.runs if not run.finished), None)
     if bad is not None:
-        return Cell(f"({statuses.NAMES[bad.status]})")
+        return Cell(f"({STATUSES[bad.status]})")
     return Cell(_trial_how_far(group.runs), Mood.GOOD) if len(group.runs) > 1 else Cell("-")
 
 
@@ -193,12 +188,12 @@ def needed_lines(flag: NeededFlag) -> Iterator[str]:
         yield f"without it: runs {a} and {b} of trial {trial} differ {location}"
     else:
         yield "without it: the training fails, so whether it is needed is unproven"
-    cost = costs.sentence(flag)
+    cost = cost_sentence(flag)
     if cost:
         yield cost
     if flag.requires:
         yield f"requires: {', '.join(flag.requires)}"
-    yield from by_hand.lines(flag)
+    yield from traces.by_hand_lines(flag)
     for line in flag.acts_on:
         yield from _acts_on(line)
     yield from map(_alternative, flag.alternatives)
@@ -212,7 +207,7 @@ def _acts_on(fix: LineToFix) -> Iterator[str]:
         yield f"by hand, {edit.file}:{edit.line}: {edit.new[0].strip()}"
     elif edit is not None:
         yield f"by hand, {edit.file}:{edit.line}:"
-        yield from by_hand.edited(edit)
+        yield from traces.edited_lines(edit)
     elif fix.repeated:
         yield f"  {REPEATED}"
 
@@ -220,7 +215,7 @@ def _acts_on(fix: LineToFix) -> Iterator[str]:
 def _alternative(alternative: Alternative) -> str:
     if not alternative.matching:
         return f"alternative, not tried: {alternative.flag} (use --alternatives)"
-    sentence = costs.sentence(alternative)
+    sentence = cost_sentence(alternative)
     cost = f", {sentence}" if sentence else ""
     through = f" through step {alternative.through:,}" if alternative.through is not None else ""
     match = f"{count(alternative.matching, 'run')} {'matches' if alternative.matching == 1 else 'match'}{through}"
@@ -364,3 +359,14 @@ def _variation_notes(audit: VariationBisection) -> Iterator[str]:
     if audit.controls:
         yield f"control values: {'; '.join(f'{name} ({value})' for name, value in audit.controls.items())}"
     yield NOTE
+
+
+def cost_sentence(flag: NeededFlag | Alternative) -> str:
+    """Return what a flag costs, ``""`` if too few runs with it and without it took turns to say."""
+    if flag.cost is None or flag.cost_range is None or flag.cost_runs is None:
+        return ""
+    least, most = flag.cost_range
+    pairs = count(flag.cost_runs[0], "pair of runs", "pairs of runs")
+    if round(least, 2) <= 1 <= round(most, 2):
+        return f"no measurable cost ({pairs}: {least:.2f}x to {most:.2f}x the time)"
+    return f"cost: training takes {flag.cost:.2f}x as long with it ({pairs}: {least:.2f}x to {most:.2f}x)"

@@ -31,7 +31,6 @@ from detaudit.report.document import (
     plain,
     section,
 )
-from detaudit.report.messages import next_steps
 from detaudit.report.searches import Result
 
 _MOODS = {
@@ -48,7 +47,7 @@ def mood(verdict: AnyVerdict) -> Mood:
 
 def sections(report: Report) -> list[Section]:
     """Return the sections of a report, none of them empty, with plain text."""
-    steps = [(next_steps.comment(step), step.command) for step in report.next_steps]
+    steps = [(step.comment(), step.command) for step in report.next_steps]
     interrupted = not isinstance(report, Comparison) and report.interrupted
     candidates = [
         *_sections(report),

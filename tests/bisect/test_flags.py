@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from detaudit import earlier_audits, store, wire
+from detaudit import store, wire
 from detaudit.audit import Auditor
 from detaudit.bisect.flags import Bisector, Question
 from detaudit.config.flags import load_catalogue
@@ -281,7 +281,7 @@ def test_runs_that_match_after_an_audit_whose_runs_differed_are_no_proof(
     requested = question(tmp_path)
     cwd = requested.settings.cwd
     (cwd / "train.py").write_text("")
-    code = earlier_audits.digests(cwd, ["train.py"])
+    code = store.digests_of_code(cwd, ["train.py"])
     scripts = [run(training()), run(training("same" if changed.get("same") else "other"))]
     out = cwd / ".detaudit" / "earlier"
     before = Auditor(replace(settings(tmp_path, runs=2), out=out), FakeLauncher(*scripts)).run()

@@ -1,8 +1,7 @@
 """No answer depends on wording: with every message and every description replaced, bisect and trace answer the same."""
 
-import importlib
 import inspect
-import pkgutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,22 @@ from detaudit.bisect import flags
 from detaudit.config.flags import Catalogue, load_catalogue
 from detaudit.config.recipes import load_recipe
 from detaudit.launch import RunOutcome, RunSpec
-from detaudit.model import Bisection, Difference, Explanation, OutputDifference, Override, Source, Stage, Trace
+from detaudit.model import (
+    Bisection,
+    Difference,
+    Explanation,
+    NextStep,
+    OutputDifference,
+    Override,
+    Source,
+    Stage,
+    Trace,
+    evidence,
+)
 from detaudit.model.fact import Fact, kinds
 from detaudit.model.files import LeftState
-from detaudit.report import messages
+from detaudit.report import traces
+from detaudit.report.html import captions
 from detaudit.trace import tracer
 from tests.bisect.test_flags import HASH, KERNEL, SEED
 from tests.fakes import Script, run, settings, training
@@ -45,20 +56,19 @@ class Training:
 
 def reworded(monkeypatch: pytest.MonkeyPatch) -> Catalogue:
     """Replace every sentence of a fact and every function that writes one, and return other descriptions of flags."""
-    found = 0
+    replaced = 0
     for fact in kinds(Fact):
         monkeypatch.setattr(fact, "text", lambda *_, **__: "lorem ipsum")
-    for struct in (Difference, Explanation, LeftState, Override, OutputDifference, Source, Stage):
+    for struct in (Difference, Explanation, LeftState, NextStep, Override, OutputDifference, Source, Stage):
         for name, value in list(vars(struct).items()):
             if inspect.isfunction(value) and inspect.signature(value).return_annotation is str and name[0] != "_":
                 monkeypatch.setattr(struct, name, lambda *_, **__: "lorem ipsum")
-    for info in pkgutil.iter_modules(messages.__path__):
-        module = importlib.import_module(f"{messages.__name__}.{info.name}")
-        for name, value in vars(module).items():
-            if inspect.isfunction(value) and value.__module__ == module.__name__:
+    for module in (captions, evidence, traces):
+        for name, value in list(vars(module).items()):
+            if inspect.isfunction(value) and inspect.signature(value).return_annotation in (str, Iterator[str]):
                 monkeypatch.setattr(module, name, lambda *_, **__: "lorem ipsum")
-                found += 1
-    assert found > 20
+                replaced += 1
+    assert replaced > 50
     words = {"title": "lorem", "note": "ipsum", "by_hand": "dolor", "cost": "sit", "source": "amet"}
     return Catalogue(replace(flag, **words) for flag in load_catalogue())
 

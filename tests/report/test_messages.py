@@ -30,18 +30,12 @@ from detaudit.model import (
     Stage,
     Status,
     Warning,  # the term for it
-)
-from detaudit.model.fact import Fact, kinds
-from detaudit.model.wording import both, brief, either, every, shortened
-from detaudit.report.messages import (
-    causes,
-    culprits,
     evidence,
-    flags,
-    next_steps,
-    replay,
-    statuses,
 )
+from detaudit.model.audit import FLAG_OUTCOMES
+from detaudit.model.fact import Fact, both, brief, either, every, kinds, shortened
+from detaudit.model.stage import STATUSES
+from detaudit.report import traces
 from detaudit.report.plain import line
 from tests.report import facts
 from tests.report.test_ci_formats import HOSTILE
@@ -89,22 +83,22 @@ def topics() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     yield "why a group is inconclusive", [(kind(one), one.text()) for one in facts.REASONS]
     yield "warnings", [(kind(one), one.sentence()) for one in facts.WARNINGS]
     yield "overridden flags", [(one.at, one.text()) for one in facts.OVERRIDES]
-    yield "flags", list(flags.OUTCOMES.items())
+    yield "flags", list(FLAG_OUTCOMES.items())
     yield "why a flag is not applied", [(kind(one), one.text()) for one in facts.INAPPLICABLE]
     yield "why a variation does not vary", [(kind(one), one.text()) for one in facts.NOT_VARIED]
-    yield "runs", list(statuses.NAMES.items())
+    yield "runs", list(STATUSES.items())
     yield "evidence", [("", one) for one in EVIDENCE]
     yield "gates", [(kind(one), one.text()) for one in facts.GATE_DETAILS]
     yield "changes of the lock file", [("", one.text()) for one in facts.LOCK_CHANGES]
-    yield "culprits", [(one.how, culprits.sentence(one)) for one in facts.CULPRITS]
-    yield "how a difference entered", list(culprits.HOW.items())
-    yield "between which events", [("", culprits.narrowed(one)) for one in facts.NARROWED]
-    yield "causes", list(causes.NAMES.items())
-    yield "what a replay shows", list(replay.VERDICTS.items())
-    yield "why an operation is not replayed", list(replay.OBSTACLES.items())
-    yield "a deterministic mode", list(replay.MODES.items())
+    yield "culprits", [(one.how, traces.culprit_sentence(one)) for one in facts.CULPRITS]
+    yield "how a difference entered", list(traces.HOW.items())
+    yield "between which events", [("", traces.narrowed(one)) for one in facts.NARROWED]
+    yield "causes", list(traces.CAUSES.items())
+    yield "what a replay shows", list(traces.REPLAY_VERDICTS.items())
+    yield "why an operation is not replayed", list(traces.OBSTACLES.items())
+    yield "a deterministic mode", list(traces.REPLAY_MODES.items())
     yield "risks", [(kind(one), f"{one.text()} / {one.fix()}") for one in facts.RISKS]
-    yield "next steps", [(one.purpose, next_steps.comment(one)) for one in STEPS]
+    yield "next steps", [(one.purpose, one.comment()) for one in STEPS]
 
 
 ALL = [text for _, messages in topics() for _, text in messages]
@@ -142,14 +136,14 @@ def test_every_fact_has_an_example(sort: type[Fact], examples: tuple[object, ...
         (LikelyCause, [cause for _, one in facts.EXPLANATIONS for cause in one.likely]),
         (Purpose, [one.purpose for one in STEPS]),
         (How, [one.how for one in facts.CULPRITS]),
-        (How, culprits.HOW),
-        (Cause, causes.NAMES),
-        (ReplayVerdict, replay.VERDICTS),
-        (Obstacle, replay.OBSTACLES),
-        (ModeEffect, replay.MODES),
-        (Condition, replay.CONDITIONS),
-        (FlagOutcome, flags.OUTCOMES),
-        (Status, statuses.NAMES),
+        (How, traces.HOW),
+        (Cause, traces.CAUSES),
+        (ReplayVerdict, traces.REPLAY_VERDICTS),
+        (Obstacle, traces.OBSTACLES),
+        (ModeEffect, traces.REPLAY_MODES),
+        (Condition, traces.CONDITIONS),
+        (FlagOutcome, FLAG_OUTCOMES),
+        (Status, STATUSES),
     ],
 )
 def test_every_member_of_an_enum_has_an_example(members: type[Enum], examples: Any) -> None:

@@ -39,10 +39,10 @@ from detaudit.model import (
     digits,
 )
 from detaudit.model.difference import Probe, ProbeDifference
+from detaudit.model.fact import shortened
 from detaudit.model.problems import Failed, OutputsOpen, RunUnusable
 from detaudit.model.sources import NoSecondLocale, TooOld
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
-from detaudit.model.wording import shortened
 from detaudit.report import FORMATS, groups, render
 from tests.report.bisections import BISECTIONS
 from tests.report.checks import REPORTS

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.model import wording
-from detaudit.model.wording import about, duration
+from detaudit.model import fact
+from detaudit.model.fact import about, duration
 
 PACKAGE = Path(__file__).parents[2] / "detaudit"
 SECONDS = re.compile(r"\{[^{}]*[fg]\} (?:s|min|h)\b")
@@ -49,7 +49,7 @@ def test_an_estimate_is_no_more_exact_than_it_is() -> None:
 
 
 def test_no_other_module_writes_durations() -> None:
-    own = Path(wording.__file__)
+    own = Path(fact.__file__)
     texts = {path: path.read_text() for path in PACKAGE.rglob("*.py") if path.parts[-2] != "recorder" and path != own}
     found = [f"{path.name}: {match}" for path, text in texts.items() for match in SECONDS.findall(text)]
     assert found == []

@@ -13,8 +13,8 @@ from detaudit import __version__
 from detaudit.model import Report
 from detaudit.model.figures import NO_FIGURES, Figures
 from detaudit.report.groups import capitalized
+from detaudit.report.html import captions as captions
 from detaudit.report.html.page import page
-from detaudit.report.messages import figures as captions
 from detaudit.report.plain import plain
 
 _HERE = Path(__file__).parent

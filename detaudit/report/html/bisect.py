@@ -8,9 +8,8 @@ from markupsafe import Markup
 from detaudit.model import Alternative, Bisection, Group, NeededFlag, VariationBisection
 from detaudit.report import groups, searches
 from detaudit.report.document import Heading, Items, Mood, Notes, Section, Table, Text, section
-from detaudit.report.html import charts
+from detaudit.report.html import captions, charts
 from detaudit.report.html.figures import MOODS, Part, blocks
-from detaudit.report.messages import figures
 
 MOST_FLAGS = 40
 """Rows of the table of trials; flags beyond that are in the table below it."""
@@ -62,7 +61,7 @@ def _needed(flag: NeededFlag) -> tuple[str, str, Sequence[str]]:
 def parts(audit: Bisection | VariationBisection) -> list[Part]:
     """Return the other parts of the page."""
     summary = result(audit)
-    matrix = [Part("trials", "Trials", "matrix.html", _matrix(audit), figures.MATRIX)] if audit.groups else []
+    matrix = [Part("trials", "Trials", "matrix.html", _matrix(audit), captions.MATRIX)] if audit.groups else []
     table: Section = [Table(summary.table.columns, summary.table.rows, summary.table.note)]
     notes: Section = [Notes(summary.notes)]
     charts = [*_proof(audit), *_costs(audit), *_times(audit)]
@@ -100,7 +99,7 @@ def _matrix(audit: Bisection | VariationBisection) -> Matrix:
             (flag, flag in needed, [_cell(flag, sets[group.recipe.name], needed) for group in audit.groups])
             for flag in shown[:MOST_FLAGS]
         ],
-        more=figures.more_flags(len(shown) - MOST_FLAGS) if len(shown) > MOST_FLAGS else "",
+        more=captions.more_flags(len(shown) - MOST_FLAGS) if len(shown) > MOST_FLAGS else "",
     )
 
 
@@ -117,9 +116,9 @@ def _found(audit: Bisection | VariationBisection) -> set[str]:
 
 def _cell(flag: str, flags: Sequence[str], needed: set[str]) -> tuple[str, str, str]:
     if flag in flags:
-        return "●", "set", figures.SET
+        return "●", "set", captions.SET
     left_out = flag in needed and needed - {flag} <= set(flags)
-    return ("○", "out", figures.LEFT_OUT) if left_out else ("·", "mut", figures.NOT_SET)
+    return ("○", "out", captions.LEFT_OUT) if left_out else ("·", "mut", captions.NOT_SET)
 
 
 def _mood(group: Group) -> Mood:
@@ -134,7 +133,8 @@ def _proof(audit: Bisection | VariationBisection) -> list[Chart]:
     evidence = audit.evidence
     if evidence is None or evidence.confidence is None:
         return []
-    return [(figures.proof_title(evidence.runs), figures.PROOF_ABOUT, charts.proof(evidence.runs, evidence.confidence))]
+    chart = charts.proof(evidence.runs, evidence.confidence)
+    return [(captions.proof_title(evidence.runs), captions.PROOF_ABOUT, chart)]
 
 
 def _costs(audit: Bisection | VariationBisection) -> list[Chart]:
@@ -148,7 +148,7 @@ def _costs(audit: Bisection | VariationBisection) -> list[Chart]:
         for one, is_needed in flags
         if one.cost is not None and one.cost_range is not None and one.cost_runs is not None
     ]
-    return [("What each flag costs", figures.COSTS, charts.costs(known))] if known else []
+    return [("What each flag costs", captions.COSTS, charts.costs(known))] if known else []
 
 
 def _times(audit: Bisection | VariationBisection) -> list[Chart]:
@@ -157,4 +157,4 @@ def _times(audit: Bisection | VariationBisection) -> list[Chart]:
         for group in audit.groups
         for run in group.runs
     ]
-    return [("Where the time went", figures.TIMES, charts.times(runs))] if len(runs) > 1 else []
+    return [("Where the time went", captions.TIMES, charts.times(runs))] if len(runs) > 1 else []

@@ -11,8 +11,8 @@ from markupsafe import Markup, escape
 from detaudit.model import Confidence, TensorGrid
 from detaudit.model.figures import Curve, Losses, Point, Steps
 from detaudit.report import plain
-from detaudit.report.messages import figures
-from detaudit.report.messages.figures import NOT_FINITE
+from detaudit.report.html import captions
+from detaudit.report.html.captions import NOT_FINITE
 
 # Axes: where a value lies between the bottom (0) and the top (1) of a figure, and which values are written there.
 
@@ -159,9 +159,9 @@ def costs(flag_costs: Sequence[Cost]) -> Markup:
             tag("text", shown.flag, class_="s", x=0, y=y - 12),
             tag("line", class_="ln", x1=least, x2=most, y1=y, y2=y),
             tag("circle", class_="dot" if shown.needed else "dot empty", cx=x, cy=y, r=4.5),
-            tag("text", figures.cost(shown.cost, shown.ends, shown.pairs), x="100%", y=y - 12, text_anchor="end"),
+            tag("text", captions.cost(shown.cost, shown.ends, shown.pairs), x="100%", y=y - 12, text_anchor="end"),
         ]
-    label = ", ".join(f"{one.flag} {figures.cost(one.cost, one.ends, one.pairs)}" for one in flag_costs)
+    label = ", ".join(f"{one.flag} {captions.cost(one.cost, one.ends, one.pairs)}" for one in flag_costs)
     return tag("svg", joined(drawn), class_="fig", width="100%", height=height + 20, role="img", aria_label=label)
 
 
@@ -393,7 +393,7 @@ def proof(runs: int, confidence: Confidence) -> Markup:
             tag("text", f"{share:.0%}", x=-8, y=height_at(scale, share) + 4, text_anchor="end"),
         )
     ]
-    label = figures.missed(confidence)
+    label = captions.missed(confidence)
     mark = [
         tag("line", class_="ok", x1=percent(at), x2=percent(at), y1=y - 24, y2=PLOT_HEIGHT),
         tag("text", label, class_="okl", x="100%", y=y - 30, text_anchor="end"),
@@ -465,8 +465,8 @@ _STRETCHED = {"preserveAspectRatio": "none", "shape_rendering": "crispEdges"}
 def ulps(counts: Sequence[int], equal: int) -> Markup:
     """Return a bar for the elements that are equal, and one for each length of a distance in ulps."""
     rows = [
-        (figures.EQUAL, equal, "bar same"),
-        *((figures.ulps(n), count, "bar diff") for n, count in enumerate(counts)),
+        (captions.EQUAL, equal, "bar same"),
+        *((captions.ulps(n), count, "bar diff") for n, count in enumerate(counts)),
     ]
     rows = [row for row in rows if row[1]]
     most = max(count for _, count, _ in rows)
@@ -497,7 +497,7 @@ def where(slices: Sequence[int], total: int) -> Markup:
         tag("text", f"{total - 1:,}", x="100%", y=TENSOR_BAR + 14, text_anchor="end"),
     ]
     inside = joined((*drawn, *ends))
-    label = figures.where(slices)
+    label = captions.where(slices)
     return tag("svg", inside, class_="fig", width="100%", height=TENSOR_BAR + 18, role="img", aria_label=label)
 
 
@@ -522,7 +522,7 @@ def matrix(tensor_grid: TensorGrid) -> Markup:
     inside = tag("svg", joined(drawn), viewBox=f"0 0 {wide} {high}", width="100%", height="100%", **_STRETCHED)
     height = min(GREATEST, max(LEAST, CELL * high))
     return tag(
-        "svg", inside, class_="fig", width="100%", height=height, role="img", aria_label=figures.matrix(tensor_grid)
+        "svg", inside, class_="fig", width="100%", height=height, role="img", aria_label=captions.matrix(tensor_grid)
     )
 
 
@@ -558,5 +558,5 @@ def times(runs: Sequence[tuple[str, str, float]]) -> Markup:
             drawn.append(tag("text", trial, x=percent(x), y=TIME_BAR + 14))
             named = trial
         before += seconds
-    label = figures.times(len(runs), total)
+    label = captions.times(len(runs), total)
     return tag("svg", joined(drawn), class_="fig", width="100%", height=TIME_BAR + 20, role="img", aria_label=label)

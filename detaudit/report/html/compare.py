@@ -6,8 +6,8 @@ from detaudit.model import Comparison
 from detaudit.model.figures import Figures
 from detaudit.report import checks
 from detaudit.report.document import Items, Notes, Text, section
+from detaudit.report.html import captions
 from detaudit.report.html.figures import Panel, Part, blocks
-from detaudit.report.messages import figures
 
 _KINDS = {1: "k-A", 2: "k-B"}
 """The classes that color A and B."""
@@ -36,4 +36,4 @@ def _losses(drawn: Figures) -> Iterator[Part]:
     for one in drawn.groups:
         if one.losses is not None:
             panel = Panel("A, B", one.losses, _KINDS, {1: "A", 2: "B"})
-            yield Part("losses", "Loss", "losses.html", ([panel], [], figures.LOSSES, figures.DISTANCES_A_B))
+            yield Part("losses", "Loss", "losses.html", ([panel], [], captions.LOSSES, captions.DISTANCES_A_B))

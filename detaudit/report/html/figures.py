@@ -8,15 +8,14 @@ from typing import Any
 from markupsafe import Markup
 
 from detaudit.model import Group, RankRecord, Run, Verdict, digits
-from detaudit.model.fact import count
-from detaudit.model.figures import Curve, Distance, GroupFigures, Ladder, Losses, Point, WeightCell, Weights
-from detaudit.model.wording import brief, duration
+from detaudit.model.fact import brief, count, duration
+from detaudit.model.figures import Curve, Distance, GroupFigures, Ladder, Losses, Point, WeightCell, WeightRow, Weights
+from detaudit.model.stage import STATUSES
 from detaudit.report import groups
 from detaudit.report.document import PART, RANK, Answer, Mood, Section, Stderr, Table
 from detaudit.report.groups import ordered, results
-from detaudit.report.html import charts
+from detaudit.report.html import captions, charts
 from detaudit.report.html.charts import linear
-from detaudit.report.messages import figures, statuses, weights
 from detaudit.report.sections import mood
 
 # What a page shows of the runs of one recipe.
@@ -126,13 +125,13 @@ def _rank(group: Group, run: Run) -> RankRecord | None:
 def _where(group: Group, run: Run, base: int, number: int | None) -> tuple[str, str]:
     """Return where a run first differs, and the class that colors it."""
     if run in group.shorter or (not run.finished and run.first_difference is None):
-        return statuses.NAMES[run.status], "unk"
+        return STATUSES[run.status], "unk"
     if run.first_difference is not None:
         return run.first_difference.cell(), "diff"
     if run.id == base:
-        return figures.REFERENCE if len(group.runs) > 1 else "", "mut"
+        return captions.REFERENCE if len(group.runs) > 1 else "", "mut"
     same = number is not None and number == results(group).get(base)
-    return (figures.matches(run.reference or base), "same") if same else ("", "mut")
+    return (captions.matches(run.reference or base), "same") if same else ("", "mut")
 
 
 def _shared(texts: Sequence[str]) -> str:
@@ -243,7 +242,7 @@ class GroupView:
     @property
     def evidence(self) -> str:
         """What the verdict rests on."""
-        return figures.PROOF if self.group.verdict is Verdict.NONDETERMINISTIC else self.answer.evidence
+        return captions.PROOF if self.group.verdict is Verdict.NONDETERMINISTIC else self.answer.evidence
 
     @property
     def rows(self) -> list[Row]:
@@ -255,7 +254,7 @@ class GroupView:
     def more(self) -> str:
         """How many results have no row."""
         more = self.group.distinct_results - MOST_RESULTS
-        return figures.more_results(more) if len(self.group.runs) > MOST_RUNS and more > 0 else ""
+        return captions.more_results(more) if len(self.group.runs) > MOST_RUNS and more > 0 else ""
 
     @property
     def table(self) -> Table | None:
@@ -310,38 +309,30 @@ class WeightTable:
     @property
     def sentence(self) -> str:
         """What it shows."""
-        return weights.sentence(self.weights)
+        return captions.weights_sentence(self.weights)
 
     @property
     def left_out(self) -> list[str]:
         """What it does not show."""
-        return weights.left_out(self.weights)
+        return captions.weights_left_out(self.weights)
 
     @property
     def columns(self) -> list[str]:
         """The heads of its columns."""
-        return [weights.END if step is None else f"{step:,}" for step in self.weights.steps]
+        return [captions.WEIGHTS_END if step is None else f"{step:,}" for step in self.weights.steps]
 
     @property
     def rows(self) -> list[tuple[str, str, list[dict[str, str]]]]:
         """The name of each weight, its type and shape, and its cells: what they show, their class, their words."""
-        runs = len(self.weights.runs)
         return [
-            (
-                weights.name(row),
-                weights.kind(row),
-                [
-                    {
-                        "text": _text(cell),
-                        "kind": _shade(cell),
-                        "tip": f"{weights.name(row)}, {weights.step(step)}: {weights.cell(cell, runs)}",
-                        "words": weights.cell(cell, runs),
-                    }
-                    for step, cell in zip(self.weights.steps, row.cells, strict=True)
-                ],
-            )
-            for row in self.weights.rows
+            (captions.weight_name(row), captions.weight_kind(row), [*self._cells(row)]) for row in self.weights.rows
         ]
+
+    def _cells(self, row: WeightRow) -> Iterator[dict[str, str]]:
+        for step, cell in zip(self.weights.steps, row.cells, strict=True):
+            words = captions.weight_cell(cell, len(self.weights.runs))
+            tip = f"{captions.weight_name(row)}, {captions.column_title(step)}: {words}"
+            yield {"text": _text(cell), "kind": _shade(cell), "tip": tip, "words": words}
 
 
 def _text(cell: WeightCell | None) -> str:
@@ -372,19 +363,19 @@ def figure_parts(shown: Sequence[GroupView]) -> Iterator[Part]:
     differing = [view for view in shown if view.group.verdict is not Verdict.DETERMINISTIC]
     ladders = [Ladders(view, view.figures.ladder) for view in differing if view.figures.ladder]
     if ladders:
-        yield Part("ladder", "Where runs first differ", "ladder.html", ladders, figures.LADDER)
+        yield Part("ladder", "Where runs first differ", "ladder.html", ladders, captions.LADDER)
     tables = [WeightTable(view.name, view.figures.weights) for view in differing if view.figures.weights]
     if tables:
-        yield Part("weights", weights.TITLE, "weights.html", tables, weights.ABOUT)
-    missing = list(dict.fromkeys(figures.missing(one) for view in shown if (one := view.figures.missing)))
+        yield Part("weights", captions.WEIGHTS_TITLE, "weights.html", tables, captions.WEIGHTS_ABOUT)
+    missing = list(dict.fromkeys(captions.missing(one) for view in shown if (one := view.figures.missing)))
     curves = [_panel(view, view.figures.losses) for view in shown if view.figures.losses]
     if curves or missing:
-        yield Part("losses", "Loss", "losses.html", (curves, missing, figures.LOSSES, figures.DISTANCES))
+        yield Part("losses", "Loss", "losses.html", (curves, missing, captions.LOSSES, captions.DISTANCES))
     strips = _strips(shown)
     if strips:
         complete = all(view.group.through is None for view in shown)
         title = "Final loss of each run" if complete else "Last loss of each run"
-        yield Part("final", title, "strip.html", strips, figures.STRIP)
+        yield Part("final", title, "strip.html", strips, captions.STRIP)
 
 
 def _panel(view: GroupView, losses: Losses) -> "Panel":
@@ -401,7 +392,7 @@ class Ladders:
     @property
     def sentence(self) -> str:
         """What it shows."""
-        return figures.ladder(self.ladder)
+        return captions.ladder(self.ladder)
 
     def cell(self, row: int, column: int) -> dict[str, str]:
         """Return the text of a cell, its class, and what it says in words."""
@@ -414,7 +405,7 @@ class Ladders:
         return {
             "text": text,
             "kind": kind,
-            "tip": f"{figures.steps(steps)}, {stage_row.stage}: {figures.cell(number, runs)}",
+            "tip": f"{captions.steps(steps)}, {stage_row.stage}: {captions.cell(number, runs)}",
         }
 
 
@@ -435,12 +426,12 @@ class Panel:
     @property
     def distance_chart(self) -> Markup:
         """How far they are apart."""
-        return charts.distances(self.losses, self.kinds, self._mark, figures.EQUAL)
+        return charts.distances(self.losses, self.kinds, self._mark, captions.EQUAL)
 
     def _name(self, curve: Curve) -> str:
         """Return how a tooltip names a curve."""
         letter = self.names[curve.runs[0]]
-        return figures.runs(curve, letter)
+        return captions.runs(curve, letter)
 
     @property
     def _mark(self) -> str:
@@ -449,17 +440,17 @@ class Panel:
     @property
     def sentence(self) -> str:
         """What the curves show."""
-        return figures.losses(self.losses)
+        return captions.losses(self.losses)
 
     @property
     def type(self) -> str:
         """The type of the losses."""
-        return figures.loss_type(self.losses)
+        return captions.loss_type(self.losses)
 
     @property
     def captions(self) -> list[str]:
         """What stands below them."""
-        return [line for line in (figures.farthest(self.losses), figures.binned(self.losses)) if line]
+        return [line for line in (captions.farthest(self.losses), captions.binned(self.losses)) if line]
 
     @property
     def key(self) -> list[tuple[str, str]]:
@@ -471,7 +462,7 @@ class Panel:
         """Return the values for the tooltip of a figure."""
         curves = [curve for curve in self.losses.curves if curve.distances or not distances][:7]
         return {
-            "steps": [figures.steps(one) for one in self.losses.bins],
+            "steps": [captions.steps(one) for one in self.losses.bins],
             "x": [round(position, 4) for position in charts.mark_places(self.losses.bins)],
             "series": [
                 {
@@ -489,16 +480,16 @@ class Panel:
 def _value(point: Point | None) -> str | None:
     if point is None:
         return None
-    return figures.NOT_FINITE if point.broken else f"{point.last:.9g}"
+    return captions.NOT_FINITE if point.broken else f"{point.last:.9g}"
 
 
 def _distance(distance: Distance | None) -> str | None:
     if distance is None:
         return None
     return (
-        figures.EQUAL
+        captions.EQUAL
         if distance.equal
-        else figures.NOT_FINITE
+        else captions.NOT_FINITE
         if distance.greatest is None
         else brief(distance.greatest)
     )
@@ -524,7 +515,7 @@ def _strips(shown: Sequence[GroupView]) -> dict[str, Any] | None:
         {
             "name": name,
             "chart": charts.strip(dots, scale, f"{name}: {', '.join(brief(value) for value, _ in dots)}"),
-            "range": figures.between(min(value for value, _ in dots), max(value for value, _ in dots)),
+            "range": captions.between(min(value for value, _ in dots), max(value for value, _ in dots)),
         }
         for name, dots in values.items()
         if dots

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from detaudit.model import Audit, Excerpt, FlagOutcome, Group
+from detaudit.model.audit import FLAG_OUTCOMES
 from detaudit.model.figures import Figures
 from detaudit.report import groups
+from detaudit.report.html import captions as captions
 from detaudit.report.html.figures import GroupView, Part, figure_parts
-from detaudit.report.messages import figures as captions
-from detaudit.report.messages import flags
 
 
 def views_of(audit: Audit, figures: Figures) -> list[GroupView]:
@@ -73,4 +73,4 @@ def _state(state: FlagOutcome | None) -> tuple[str, str]:
     if state is None:
         return "not set", "mut"
     moods = {FlagOutcome.APPLIED: "same", FlagOutcome.OVERRIDDEN: "diff", FlagOutcome.FAILED: "diff"}
-    return flags.OUTCOMES.get(state, state), moods.get(state, "mut")
+    return FLAG_OUTCOMES.get(state, state), moods.get(state, "mut")

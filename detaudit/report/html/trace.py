@@ -18,13 +18,12 @@ from detaudit.model import (
     Trace,
 )
 from detaudit.model.difference import tensor_type
+from detaudit.model.fact import brief
 from detaudit.model.figures import Figures
-from detaudit.model.wording import brief
 from detaudit.report import traces
 from detaudit.report.document import Code, Notes, Section
-from detaudit.report.html import charts, run
+from detaudit.report.html import captions, charts, run
 from detaudit.report.html.figures import Part, blocks
-from detaudit.report.messages import figures, replay
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def parts(trace: Trace, trace_figures: Figures) -> list[Part]:
     differs = [Part("tensor", "How the two runs differ there", "tensor.html", _tensor(tensor))] if tensor else []
     taken = _operands(operation) if operation is not None else []
     operands = [Part("operands", "What goes in and what comes out", "operands.html", taken)] if taken else []
-    replayed = list(replay.lines(operation))
+    replayed = list(traces.replay_lines(operation))
     repeats = blocks("replay", "What the operation does by itself", [[Code(replayed)]]) if replayed else []
     notes: Section = [Notes(traces.notes(trace))]
     return [
@@ -104,13 +103,13 @@ def _spread(spreads: Sequence[StepSpread]) -> list[Part]:
         (
             f"{one.step:,}",
             charts.bar(one.differing / one.operations),
-            figures.spread(one),
+            captions.spread(one),
             f"{one.absorbing:,}",
-            figures.losses_apart(one.losses),
+            captions.losses_apart(one.losses),
         )
         for one in spreads
     ]
-    return [Part("spread", "How the difference spreads", "spread.html", rows, figures.SPREAD)] if rows else []
+    return [Part("spread", "How the difference spreads", "spread.html", rows, captions.SPREAD)] if rows else []
 
 
 def _operands(operation: Operation) -> list[tuple[str, str, Operand]]:
@@ -126,20 +125,24 @@ def _operands(operation: Operation) -> list[tuple[str, str, Operand]]:
 def _where(differs: TensorDifference) -> tuple[Markup, str, Markup]:
     """Return in which part of a tensor elements differ, what is drawn, and its key; nothing if that is not known."""
     if differs.grid is not None and any(differs.grid.counts):
-        return charts.matrix(differs.grid), figures.matrix_about(differs.grid), charts.key()
-    return charts.where(differs.slices, differs.total) if len(differs.slices) > 1 else Markup(), figures.WHERE, Markup()
+        return charts.matrix(differs.grid), captions.matrix_about(differs.grid), charts.key()
+    return (
+        charts.where(differs.slices, differs.total) if len(differs.slices) > 1 else Markup(),
+        captions.WHERE,
+        Markup(),
+    )
 
 
 def _tensor(pair: TensorPair) -> TensorView:
     differs = pair.difference
     where, about, key = _where(differs)
-    numbers = [(f"{differs.mismatched / differs.total:.1%}", figures.mismatched(differs.mismatched, differs.total))]
+    numbers = [(f"{differs.mismatched / differs.total:.1%}", captions.mismatched(differs.mismatched, differs.total))]
     if differs.max_ulp is not None:
-        numbers.append((f"{differs.max_ulp:,}", figures.MOST_ULP))
+        numbers.append((f"{differs.max_ulp:,}", captions.MOST_ULP))
     if differs.max_abs is not None:
-        numbers += [(brief(differs.max_abs), figures.MOST_ABSOLUTE), (brief(differs.max_rel), figures.MOST_RELATIVE)]
+        numbers += [(brief(differs.max_abs), captions.MOST_ABSOLUTE), (brief(differs.max_rel), captions.MOST_RELATIVE)]
     if differs.nans:
-        numbers.append((f"{differs.nans:,}", figures.NANS))
+        numbers.append((f"{differs.nans:,}", captions.NANS))
     return TensorView(
         kind=tensor_type(pair.dtype, pair.shape),
         share=differs.mismatched / differs.total,

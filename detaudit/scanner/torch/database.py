@@ -51,7 +51,7 @@ def samples(
         return
     largest: dict[str, tuple[int, int, Any]] = {}
     for number, sample in numbered:
-        options, size = _options(torch, sample)
+        options, size = _counts_options(torch, sample)
         if options not in largest or size > largest[options][0]:
             largest[options] = (size, number, sample)
     chosen = sorted(largest.values(), key=lambda one: one[1])
@@ -62,7 +62,7 @@ def samples(
         yield number, sample
 
 
-def _options(torch: Any, sample: Any) -> tuple[str, int]:
+def _counts_options(torch: Any, sample: Any) -> tuple[str, int]:
     """Return what distinguishes a sample apart from the shapes and contents of its tensors, and its elements."""
     size = 0
 

@@ -81,7 +81,7 @@ def grown(torch: Any, arguments: Any, growth: int, factor: int, seed: int) -> An
     generator.manual_seed(seed)
     first = instances(arguments, torch.Tensor)[0]
     length = first.shape[dim]
-    fixed = {id(one) for name in FIXED for one in instances(_options(arguments).get(name), torch.Tensor)}
+    fixed = {id(one) for name in FIXED for one in instances(_enlarged_options(arguments).get(name), torch.Tensor)}
 
     def grow(tensor: Any) -> Any:
         if (
@@ -97,7 +97,7 @@ def grown(torch: Any, arguments: Any, growth: int, factor: int, seed: int) -> An
     return mapped(arguments, grow, torch.Tensor)
 
 
-def _options(arguments: Any) -> dict[str, Any]:
+def _enlarged_options(arguments: Any) -> dict[str, Any]:
     """Return the arguments that are given by name, which are last."""
     return arguments[-1] if isinstance(arguments[-1], dict) else {}
 

@@ -12,8 +12,7 @@ from markupsafe import Markup
 
 from detaudit.model import Number, TensorGrid
 from detaudit.model.figures import Curve, Distance, Losses, Point
-from detaudit.report.html import charts
-from detaudit.report.messages import figures
+from detaudit.report.html import captions, charts
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 KINDS = {1: "k-A", 2: "k-B", 3: "k-C"}
@@ -215,4 +214,4 @@ def test_an_alternative_has_an_empty_dot_and_each_cost_its_range() -> None:
     ],
 )
 def test_how_far_losses_are_apart(found: tuple[Number, Number] | None, expected: str) -> None:
-    assert figures.losses_apart(found) == expected
+    assert captions.losses_apart(found) == expected

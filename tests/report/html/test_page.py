@@ -12,8 +12,8 @@ from detaudit.model import Audit, Excerpt, GateName, Group, RankRecord, Report, 
 from detaudit.model.figures import Curve, Figures, GroupFigures, Ladder, LadderRow, Losses, NoFigure, Point
 from detaudit.model.stage import Stage
 from detaudit.report import html
+from detaudit.report.html import captions as captions
 from detaudit.report.html import figures
-from detaudit.report.messages import figures as captions
 from tests.report.checks import CHECK
 from tests.report.test_reporters import ALL, AUDITS
 

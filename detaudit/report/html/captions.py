@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from detaudit.model import Confidence, Number, StepSpread, TensorGrid, as_number, digits
-from detaudit.model.fact import count
-from detaudit.model.figures import Curve, Ladder, Losses, NoFigure, Steps
-from detaudit.model.wording import both, brief, duration, every, shortened
+from detaudit.model.fact import both, brief, count, duration, every, shortened
+from detaudit.model.figures import Curve, Ladder, Losses, NoFigure, Steps, WeightCell, WeightRow, Weights
 
 RUNS = "Runs with the same result share a letter and a color. Digits that all runs share are gray."
 LADDER = (
@@ -226,3 +225,82 @@ def farthest(figure: Losses) -> str:
         return f"the losses first differ at step {figure.first:,}, where one is not a finite number"
     most, where = max(apart)
     return f"the losses first differ at step {figure.first:,}; the largest difference is {brief(most)}, at {where}"
+
+
+WEIGHTS_TITLE = "Which weights differ first"
+WEIGHTS_ABOUT = (
+    "Weights are recorded one by one at steps 1, 2, 4, 8, … and at the end. A number is a power of ten: that of the "
+    "largest difference between the sum of a weight and its sum in the first run, relative to the larger of the two. A "
+    "dot says that all runs match, ≠ that digests differ and sums do not, ! that a sum is NaN or infinite."
+)
+WEIGHTS_END = "end"
+_NAMED = 3
+
+
+def column_title(column: int | None) -> str:
+    """Return what a column stands for."""
+    return "the end" if column is None else f"step {column:,}"
+
+
+def weight_name(row: WeightRow) -> str:
+    """Return what a weight is called, by its place if its name is not known."""
+    return row.kind.name or f"weight {row.place:,}"
+
+
+def weight_kind(row: WeightRow) -> str:
+    """Return the type of a weight, and its shape if it has dimensions."""
+    return f"{row.kind.dtype} {list(row.kind.shape)}" if row.kind.shape else row.kind.dtype
+
+
+def weight_cell(cell: WeightCell | None, runs: int) -> str:
+    """Return what a cell says in words."""
+    if cell is None:
+        return "not recorded in every run"
+    if cell.digests == 1:
+        return f"{every(runs, 'run')} match"
+    if cell.apart is None:
+        apart = "a sum is NaN or infinite"
+    else:
+        apart = f"sums differ by up to {brief(cell.apart)} of the larger one" if cell.apart else "the sums are equal"
+    return f"{count(cell.digests, 'different digest')}, {apart}"
+
+
+def weights_sentence(weights: Weights) -> str:
+    """Return which weights differ, and when they first do."""
+    runs = every(len(weights.runs), "run")
+    if not weights.rows:
+        where = f"at {_steps_listed(weights.listed)}, as far as all of them recorded it"
+        return f"{runs} match in {_each_weight(weights.count)} {where}"
+    names = [weight_name(row) for row in weights.rows][: weights.first]
+    differ = "differs" if weights.differing == 1 else "differ"
+    first = next(index for index, one in enumerate(weights.rows[0].cells) if one is not None and one.digests > 1)
+    at = column_title(weights.steps[first])
+    return (
+        f"{weights.differing:,} of {count(weights.count, 'weight')} {differ}, first at {at}: "
+        f"{shortened(names, weights.first - len(names), _NAMED)}"
+    )
+
+
+def weights_left_out(weights: Weights) -> list[str]:
+    """Return what the table does not show."""
+    lines = []
+    more = weights.differing - len(weights.rows)
+    if more:
+        lines.append(f"{count(more, 'more weight')} {'differs' if more == 1 else 'differ'}")
+    hidden = [one for one in weights.listed if one not in weights.steps]
+    if weights.rows and hidden:
+        lines.append(f"not shown: {_steps_listed(hidden)}")
+    if weights.unlisted:
+        are = "is" if weights.unlisted == 1 else "are"
+        lines.append(f"{count(weights.unlisted, 'more weight')} {are} not recorded one by one")
+    return lines
+
+
+def _each_weight(number: int) -> str:
+    return "the only weight" if number == 1 else f"each of {number:,} weights"
+
+
+def _steps_listed(columns: Sequence[int | None]) -> str:
+    numbers = [f"{one:,}" for one in columns if one is not None]
+    words = both([*numbers, *(["the end"] if None in columns else [])])
+    return f"step{'s' * (len(numbers) > 1)} {words}" if numbers else words
