@@ -19,13 +19,14 @@ from detaudit.model import (
     Audit,
     Bisection,
     Check,
+    Fix,
     Group,
     Trace,
     VariationBisection,
     to_json,
 )
 
-_STORED = Audit | Bisection | VariationBisection | Trace | Check
+_STORED = Audit | Bisection | VariationBisection | Trace | Fix | Check
 
 FILE = "audit.json"
 CHECK = "check.json"

@@ -66,13 +66,17 @@ ROOMS = {
         "advice", "config", "entry_points", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
         "wire",
     },
+    "fix": {
+        "advice", "config", "errors", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
+        "trace",
+    },
     "check": {
         "advice", "audit", "baseline", "config", "judge", "launch", "model", "runner", "runs",
         "store",
     },
     "cli": {
         "advice", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "entry_points", "errors",
-        "judge", "launch", "model", "redact", "report", "runner", "runs", "store", "trace", "wire",
+        "fix", "judge", "launch", "model", "redact", "report", "runner", "runs", "store", "trace", "wire",
     },
     # Leaves, which no one imports and entry points name.
     "__main__": {"cli"},

@@ -17,6 +17,7 @@ COMMANDS = {
     "run": "Check whether a training script is deterministic.",
     "bisect": "Find a minimal set of flags that makes it deterministic.",
     "trace": "Find the line and the operation where two runs diverge.",
+    "fix": "Find the edits that make a training deterministic, prove them, and apply them.",
     "check": "Gate CI: run this project's audits and compare them with their baselines.",
     "compare": "Show where two audits, or an audit and a baseline, first differ.",
     "doctor": "Show what affects determinism on this machine.",

@@ -72,7 +72,7 @@ class Settings(RunOptions):
     ``outer`` are the variables of runs, None for those of this process, ``env`` is added to them, and recipes may
     override both. ``stepwise`` runs go further one after another; see ladder.py. ``across`` is what it means that
     machines have different results, ``engine_options`` are those that name other machines, ``()`` if runs are done
-    here.
+    here. ``linked``: a copy of the folder may have links that lead out of it.
     """
 
     target: Target
@@ -89,6 +89,7 @@ class Settings(RunOptions):
     jobs: Jobs = ALONE
     across: Across = Across.FAIL
     engine_options: tuple[str, ...] = ()
+    linked: bool = False
     started: str = field(default_factory=now)
 
 
@@ -129,7 +130,7 @@ def workspace_for(settings: Settings) -> Workspaces:
             f"--isolate-root {root} does not contain the working directory {settings.cwd}",
             "Start detaudit inside that folder, or choose a parent of the working directory.",
         )
-    return IsolatedWorkspace(root, settings.cwd, settings.out)
+    return IsolatedWorkspace(root, settings.cwd, settings.out, linked=settings.linked)
 
 
 def plan_group(

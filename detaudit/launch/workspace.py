@@ -69,17 +69,22 @@ class IsolatedWorkspace:
     """A copy of ``root`` for each run, which starts in the folder of the copy that corresponds to ``cwd``.
 
     The copy is removed after the run. The next copy has the same path, because results may depend on paths. Those of
-    runs at once have paths of the same length.
+    runs at once have paths of the same length. ``linked``: links may lead out of ``root``, and are kept.
     """
 
-    def __init__(self, root: Path, cwd: Path, results: Path, name: str = "", slot: str = "") -> None:
+    def __init__(
+        self, root: Path, cwd: Path, results: Path, name: str = "", slot: str = "", *, linked: bool = False
+    ) -> None:
         self._root, self._cwd, self._results, self._place = root, cwd, results, results / in_slot(WORK, slot)
+        self._linked = linked
         self._copy, self._temporary = self._place / (name or root.name), self._place / "tmp"
         self.workspace = Workspace(self._copy / cwd.relative_to(root), {"TMPDIR": str(self._temporary)})
 
     def with_copy(self, name: str, slot: str = "") -> "IsolatedWorkspace":
         """Return the same workspace with a copy of a different name, or for a slot; this one if both are empty."""
-        return IsolatedWorkspace(self._root, self._cwd, self._results, name, slot) if name or slot else self
+        if not (name or slot):
+            return self
+        return IsolatedWorkspace(self._root, self._cwd, self._results, name, slot, linked=self._linked)
 
     def inside(self, path: str) -> str:
         """Return the path in the copy for an absolute path below the root; other paths unchanged."""
@@ -150,7 +155,7 @@ class IsolatedWorkspace:
         """
         said = os.readlink(entry.path)
         direct = os.path.normpath(os.path.join(os.path.dirname(entry.path), said))
-        if is_venv(entry):
+        if is_venv(entry) or (self._linked and not Path(direct).is_relative_to(self._root)):
             return direct
         for target in (direct, os.path.realpath(entry.path)):
             if not Path(target).is_relative_to(self._root):

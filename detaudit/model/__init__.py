@@ -60,6 +60,7 @@ from detaudit.model.difference import FirstMismatch, TensorDifference, TensorGri
 from detaudit.model.evidence import Confidence, DifferingShare, Evidence
 from detaudit.model.fact import Number, as_number, digits, encode
 from detaudit.model.files import Artifact
+from detaudit.model.fix import Fix, Hunk, Refusal, Refused, Variable
 from detaudit.model.outputs import Compare, FileBudget, OutputDifference, OutputKind, OutputRules, Outputs
 from detaudit.model.problems import Reason, RunError
 from detaudit.model.record import FinalState, ModelTensor, Recording, RunRecord, Training, Weight, record_of
@@ -119,7 +120,7 @@ from detaudit.model.trace import (
 from detaudit.model.verdicts import SAYS, VERDICTS, AnyVerdict, exit_code
 from detaudit.model.warnings import Warning  # the term for it
 
-Report: TypeAlias = Audit | Bisection | VariationBisection | Trace | Comparison | Check
+Report: TypeAlias = Audit | Bisection | VariationBisection | Trace | Fix | Comparison | Check
 """What a reporter can print; in JSON, ``kind`` says which it is."""
 
 __all__ = [
@@ -172,6 +173,7 @@ __all__ = [
     "FileBudget",
     "FinalState",
     "FirstMismatch",
+    "Fix",
     "FlagFix",
     "FlagOutcome",
     "FlagState",
@@ -183,6 +185,7 @@ __all__ = [
     "Group",
     "HandLine",
     "How",
+    "Hunk",
     "Inapplicable",
     "LeftOut",
     "LikelyCause",
@@ -210,6 +213,8 @@ __all__ = [
     "RankRecord",
     "Reason",
     "Recording",
+    "Refusal",
+    "Refused",
     "Replay",
     "ReplayVerdict",
     "ReplayedPass",
@@ -233,6 +238,7 @@ __all__ = [
     "TensorPair",
     "Trace",
     "Training",
+    "Variable",
     "VariationBisection",
     "VariationEffect",
     "Varied",

@@ -46,6 +46,8 @@ class Purpose(StrEnum):
     USE_TRAINING_PYTHON = "use-training-python"
     COMPARE_ARTIFACT = "compare-artifact"
     ISOLATE = "isolate"
+    APPLY_FIX = "apply-fix"
+    UNDO_FIX = "undo-fix"
     FIND_RANK = "find-rank"
     TRY_RECIPES = "try-recipes"
     TRY_RECIPE = "try-recipe"
@@ -70,6 +72,8 @@ _PURPOSES = {
     Purpose.READ_STDERR: "full stderr of run {run}",
     Purpose.USE_TRAINING_PYTHON: "use your training's Python",
     Purpose.COMPARE_ARTIFACT: "or compare a file the script writes",
+    Purpose.APPLY_FIX: "make these changes, from the root of the repository",
+    Purpose.UNDO_FIX: "take these changes back, from the root of the repository",
     Purpose.ISOLATE: "give each run its own copy of the folder, so that all start from the same state",
     Purpose.FIND_RANK: "ranks combine their gradients: record those of each, to find the rank that differs first",
     Purpose.TRY_RECIPES: "is seeding enough, or does it take recipe all?",

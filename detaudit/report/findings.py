@@ -20,6 +20,7 @@ from detaudit.model import (
     Check,
     CheckedAudit,
     Comparison,
+    Fix,
     Gate,
     GateName,
     GateStatus,
@@ -31,7 +32,7 @@ from detaudit.model import (
     Verdict,
 )
 from detaudit.model.check import RunsMustMatch
-from detaudit.report import checks, searches, traces
+from detaudit.report import checks, fixes, searches, traces
 from detaudit.report import groups as words
 from detaudit.report.plain import line, plain
 from detaudit.report.searches import Result
@@ -172,6 +173,8 @@ def _findings(report: Report) -> Iterator[Finding]:
             yield _bisection(report, searches.variations_result(report), "robust", "variations")
         case Trace():
             yield _trace(report)
+        case Fix():
+            yield _fix(report)
         case Audit():
             yield from (_group(report, group) for group in report.groups)
         case Check():
@@ -252,6 +255,13 @@ def _trace(audit: Trace) -> Finding:
     detail = [*traces.lines(audit), *traces.notes(audit)]
     message = f"{answer.word}: {answer.sentence}"
     return _of_audit(audit, "no-divergence", "trace", message, detail, location)
+
+
+def _fix(audit: Fix) -> Finding:
+    answer, first = fixes.answer(audit), next(iter(audit.hunks), None)
+    location = Location(file=first.file, line=first.line, message=next(fixes.evidence(audit))) if first else None
+    detail = [*fixes.evidence(audit), *fixes.remains(audit), *audit.diff.splitlines(), *fixes.notes(audit)]
+    return _of_audit(audit, "no-divergence", "fix", f"{answer.word}: {answer.sentence}", detail, location)
 
 
 def _gate(checked: CheckedAudit, gate: Gate) -> Finding:

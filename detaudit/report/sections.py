@@ -10,12 +10,13 @@ from detaudit.model import (
     Bisection,
     Check,
     Comparison,
+    Fix,
     Group,
     Report,
     Trace,
     VariationBisection,
 )
-from detaudit.report import checks, groups, searches, traces
+from detaudit.report import checks, fixes, groups, searches, traces
 from detaudit.report.document import (
     Answer,
     Code,
@@ -66,6 +67,8 @@ def _sections(report: Report) -> list[Section]:
             return _bisection(searches.variations_result(report), mood(report.verdict))
         case Trace():
             return [*(_group(group) for group in report.groups if group.runs), _trace(report)]
+        case Fix():
+            return [*(_group(group) for group in report.groups if group.runs), *_fix(report)]
         case Audit():
             return [_group(group) for group in report.groups]
         case Check():
@@ -109,6 +112,19 @@ def _trace(trace: Trace) -> Section:
         Code(list(traces.lines(trace))),
         Notes(traces.notes(trace)),
     )
+
+
+def _fix(fix: Fix) -> list[Section]:
+    answer = fixes.answer(fix)
+    return [
+        section(
+            Answer(answer.word, mood(fix.verdict), answer.sentence),
+            Items(list(fixes.evidence(fix)), code=True),
+            Text(list(fixes.remains(fix))),
+        ),
+        section(Code(fix.diff.splitlines())),
+        section(Notes(fixes.notes(fix))),
+    ]
 
 
 def _check(check: Check) -> list[Section]:

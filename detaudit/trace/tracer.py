@@ -3,7 +3,7 @@
 import copy
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -193,7 +193,8 @@ MakeReplays = Callable[[ReplayRequest, GroupPlan, Launcher, Observer], Replays]
 class TraceRequest:
     """What to trace. ``first`` is the first step to record, None to find it; ``window`` the number of steps.
 
-    ``replay`` says how to replay the operation that is the culprit; None if it is not replayed.
+    ``replay`` says how to replay the operation that is the culprit; None if it is not replayed. ``try_flag``: its first
+    flag is tried in one more pair of runs.
     """
 
     settings: Settings
@@ -203,6 +204,7 @@ class TraceRequest:
     window: int = 1
     dump: Path | None = None
     replay: ReplayRequest | None = None
+    try_flag: bool = True
 
 
 class Tracer:
@@ -247,7 +249,8 @@ class Tracer:
             self._narrow(window)
             self._take_instrumented(self._instrumented.matching)
             numbers = (1, max(2, self._instrumented.numbers[1]))
-            self._culprit = self._culprit and self._trials.tried(self._culprit, numbers, reached)
+            if self._culprit is not None and request.try_flag:
+                self._culprit = self._trials.tried(self._culprit, numbers, reached)
             self._culprit = self._culprit and self._replayed(self._culprit)
         return self.result()
 
@@ -343,6 +346,16 @@ class Tracer:
     def _search(self) -> CulpritSearch:
         """The search with what is known by now."""
         return CulpritSearch(self._instrumented, self._known(), self._request.dump)
+
+    @property
+    def frameworks(self) -> Mapping[str, str]:
+        """The versions of the frameworks that the training imported, by name."""
+        return self._known().fixes.frameworks
+
+    @property
+    def record(self) -> RunRecord | None:
+        """What the first of the runs without instrumentation recorded that got furthest."""
+        return self._group.record
 
     def _known(self) -> CulpritContext:
         processes = self._first.processes if self._first else ()

@@ -1,0 +1,376 @@
+"""The job behind ``fix``, in order: trace a difference, try what may fix it, go on with the next, reduce, and prove."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from msgspec import structs
+
+from detaudit import advice, store
+from detaudit.config.flags import Catalogue
+from detaudit.config.options import Until
+from detaudit.config.recipes import Recipe
+from detaudit.fix.candidates import Candidate, candidates
+from detaudit.fix.changes import AFTER_IMPORTS, applied, diff, hunk_lines, write_all
+from detaudit.fix.tree import Tree
+from detaudit.judge.group import GroupInProgress
+from detaudit.launch import Launcher
+from detaudit.launch.plan import Settings, plan_group
+from detaudit.launch.target import Target
+from detaudit.launch.workspace import repository_root
+from detaudit.model import (
+    SCHEMA_VERSION,
+    UNHOOKED,
+    Difference,
+    Fix,
+    Group,
+    Hunk,
+    NextStep,
+    Purpose,
+    Refusal,
+    Refused,
+    RunRecord,
+    Stage,
+    Status,
+    Trace,
+    Variable,
+    Verdict,
+)
+from detaudit.model.fact import now
+from detaudit.runner import Limits, Observer, Runner
+from detaudit.runs.log import Process, display_path
+from detaudit.trace.tracer import Tracer, TraceRequest
+
+DIFF, UNDO = "fix.diff", "undo.diff"
+"""The changes in the results folder, and what takes them back once they were applied."""
+
+MOST_ROUNDS = 25
+"""Differences that are fixed one after another."""
+
+FURTHER = 4
+"""How many times as far as the first difference runs with a change go, if the training is longer than that."""
+
+FEWEST, MOST = 2, 5
+"""Runs with a change: as many as it took to see the difference."""
+
+
+@dataclass(frozen=True)
+class FixRequest:
+    """What to fix: only files below ``only``, all if that is empty; ``apply`` writes what was proven."""
+
+    settings: Settings
+    recipe: Recipe
+    catalogue: Catalogue
+    only: tuple[str, ...] = ()
+    apply: bool = False
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A candidate that moved the first difference, which was here without it; ``runs`` had shown that."""
+
+    candidate: Candidate
+    without: Difference
+    runs: int
+    until: Until | None
+
+
+@dataclass
+class Trial:
+    """Runs with some changes: the group, what the furthest recorded, and the files that they loaded."""
+
+    group: Group
+    record: RunRecord | None
+    loaded: set[str] = field(default_factory=set)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a run did not come to its end, and was not ended."""
+        return any(not (run.finished or run.status is Status.STOPPED) for run in self.group.runs)
+
+
+class Fixer:
+    """Fixes one training. After an interruption, ``result`` has what is known by then."""
+
+    def __init__(self, request: FixRequest, launcher: Launcher, observer: Observer | None = None) -> None:
+        self._request, self._launcher, self._observer = request, launcher, observer or Observer()
+        settings = request.settings
+        root = Path(settings.isolate_root or repository_root(settings.cwd)).resolve()
+        self._tree = Tree(root, settings.cwd, settings.out)
+        self._main = _main(settings.target, settings.cwd)
+        self._chosen: list[Chosen] = []
+        self._refused: list[Refused] = []
+        self._trace: Trace | None = None
+        self._base: RunRecord | None = None
+        self._rounds, self._trials, self._runs = 0, 0, 0
+        self._applied = False
+
+    def run(self) -> Fix:
+        """Find what fixes the training, and prove it."""
+        store.prepare(self._request.settings.out)
+        self._tree.make()
+        try:
+            self._fix()
+            if self._chosen and self._matches():
+                self._reduce()
+            self._save()
+            if self._request.apply and self._matches():
+                write_all(self._request.settings.cwd, self._tree.before, self._tree.after)
+                self._applied = bool(self._tree.after)
+        finally:
+            self._tree.remove()
+        return self.result()
+
+    def _fix(self) -> None:
+        """Trace a difference and choose what fixes it, until runs match or nothing does."""
+        for _ in range(MOST_ROUNDS):
+            tracer = self._traced()
+            first = _first(self._trace)
+            if self._trace is None or first is None:
+                return
+            chosen = self._choose(tracer, self._trace, first)
+            if chosen is None:
+                return
+            self._chosen.append(chosen)
+            self._make(self._chosen)
+
+    def _traced(self) -> Tracer:
+        self._rounds += 1
+        settings = replace(
+            self._settings(self._chosen), stepwise=True, out=self._request.settings.out / f"round-{self._rounds}"
+        )
+        request = TraceRequest(settings, self._request.recipe, self._request.catalogue, try_flag=False)
+        tracer = Tracer(request, self._launcher, self._observer)
+        self._trace = tracer.run()
+        self._runs += self._trace.total_runs
+        self._base = self._base or tracer.record
+        return tracer
+
+    def _matches(self) -> bool:
+        return self._trace is not None and self._trace.groups[0].verdict is Verdict.DETERMINISTIC
+
+    def _choose(self, tracer: Tracer, trace: Trace, first: Difference) -> Chosen | None:
+        """Return the first candidate that moves the first difference further or ends it, None if none does."""
+        group = trace.groups[0]
+        runs = min(MOST, max(FEWEST, len(group.runs)))
+        until = _horizon(first, group.through)
+        for candidate in candidates(
+            trace, self._request.catalogue, self._tree, self._main, tracer.frameworks, self._request.only
+        ):
+            chosen = Chosen(candidate, first, runs, until)
+            if not self._make([*self._chosen, chosen]):
+                continue
+            why = self._why_not(self._tried([*self._chosen, chosen], runs, until), candidate, first)
+            if why is None:
+                return chosen
+            self._refused += _refusals(candidate, why)
+            self._make(self._chosen)
+        return None
+
+    def _why_not(self, trial: Trial, candidate: Candidate, first: Difference) -> Refusal | None:
+        """Return why a candidate is no fix of a first difference, None if it is one."""
+        if trial.failed:
+            return Refusal.FAILS
+        if trial.loaded and any(change.file not in trial.loaded for change in candidate.changes):
+            return Refusal.NOT_LOADED
+        divergence = trial.group.first_difference
+        if divergence is not None and divergence.order <= first.order:
+            return Refusal.NO_EFFECT
+        if self._base is not None and trial.record is not None and repeats_more(self._base, trial.record):
+            return Refusal.REPEATS_BATCHES
+        return None
+
+    def _tried(self, chosen: Sequence[Chosen], runs: int, until: Until | None) -> Trial:
+        """Run the training with some of the changes, which are made already, until two runs differ."""
+        self._trials += 1
+        out = self._request.settings.out / "trials"
+        settings = replace(self._settings(chosen), out=out)
+        runner = Runner(settings, self._launcher, self._observer)
+        recipe = structs.replace(self._request.recipe, name=f"trial-{self._trials}")
+        plan = plan_group(settings, recipe, runner.space, runner.refused(recipe.flags))
+        group, loaded = GroupInProgress(plan, settings.cwd), set[str]()
+        self._observer.group_started(recipe.name, runs)
+        for number in range(1, runs + 1):
+            spec = plan.spec(number)
+            result = runner.run(number, spec, Limits(group.record, until=until))
+            self._runs += 1
+            group.add(result.run, result.processes, result.record)
+            loaded |= _loaded(result.processes, spec.cwd)
+            self._observer.run_finished(group.result().runs[-1])
+            if group.differs or not result.run.finished:
+                break
+        return Trial(group.result(), group.record, loaded)
+
+    def _reduce(self) -> None:
+        """Leave out what is not needed, and note where runs differ without each of the others."""
+        needed = list(self._chosen)
+        for one in reversed(self._chosen):
+            others = [other for other in needed if other is not one]
+            if one is self._chosen[-1] or not self._make(others):  # that of the last one is known
+                continue
+            first = _first_of(self._tried(others, max(one.runs, FEWEST + 1), one.until).group)
+            if first is None:
+                needed = others
+            else:
+                needed[needed.index(one)] = replace(one, without=first)
+        dropped = len(needed) < len(self._chosen)
+        everything, self._chosen = self._chosen, needed
+        self._make(needed)
+        if dropped:
+            self._traced()
+            if not self._matches():
+                self._chosen = everything
+                self._make(everything)
+                self._traced()
+
+    def _make(self, chosen: Iterable[Chosen]) -> bool:
+        return self._tree.change([change for one in chosen for change in one.candidate.changes])
+
+    def _settings(self, chosen: Iterable[Chosen]) -> Settings:
+        """Return the settings of runs in the copy, with the variables of what was chosen."""
+        settings, tree = self._request.settings, self._tree
+        variables = {name: value for one in chosen for name, value in one.candidate.variables.items()}
+        target = replace(
+            settings.target,
+            script=tree.inside(settings.target.script),
+            arguments=tuple(map(tree.inside, settings.target.arguments)),
+        )
+        base = dict(os.environ if settings.outer is None else settings.outer)
+        paths = {"PYTHONPATH": os.pathsep.join(map(tree.inside, base.get("PYTHONPATH", "").split(os.pathsep)))}
+        return replace(
+            settings,
+            cwd=tree.cwd,
+            isolate=True,
+            isolate_root=str(tree.root),
+            linked=True,
+            target=target,
+            env={**settings.env, **(paths if base.get("PYTHONPATH") else {}), **variables},
+        )
+
+    def _save(self) -> None:
+        text = self._diff()
+        if text:
+            store.write(self._request.settings.out / DIFF, text.encode())
+            undo = diff(self._tree.after, {file: self._tree.before[file] for file in self._tree.after}, self._prefix)
+            store.write(self._request.settings.out / UNDO, undo.encode())
+
+    def _diff(self) -> str:
+        return diff(self._tree.before, self._tree.after, self._prefix)
+
+    @property
+    def _prefix(self) -> str:
+        """The working directory as seen from the root of the repository, as a diff names it."""
+        relative = os.path.relpath(self._request.settings.cwd, self._tree.user_root)
+        return "" if relative == os.curdir else f"{relative}/"
+
+    def _hunks(self) -> tuple[Hunk, ...]:
+        """Return what each change does to the user's files."""
+        hunks = []
+        for one in self._chosen:
+            for change in one.candidate.changes:
+                before = self._tree.text(change.file)
+                after = applied(before, change) or before
+                for line, old, new in hunk_lines(before, after):
+                    hunks.append(
+                        Hunk(file=change.file, line=line, old=old, new=new, flag=change.flag, without=one.without)
+                    )
+        return tuple(hunks)
+
+    def result(self, interrupted: bool = False) -> Fix:
+        """Return what is known so far."""
+        settings, trace = self._request.settings, self._trace
+        variables = tuple(
+            Variable(name=name, value=value, flag=one.candidate.flag, without=one.without)
+            for one in self._chosen
+            for name, value in one.candidate.variables.items()
+        )
+        matches = self._matches()
+        verdict = trace.groups[0].verdict if trace is not None else Verdict.INCONCLUSIVE
+        return Fix(
+            schema_version=SCHEMA_VERSION,
+            command=settings.command,
+            environment=trace.environment if trace is not None else {},
+            verdict=Verdict.NONDETERMINISTIC if matches and variables else verdict,
+            groups=trace.groups if trace is not None else (),
+            warnings=trace.warnings if trace is not None else (),
+            next_steps=self._next_steps(matches),
+            interrupted=interrupted,
+            target=settings.target.words,
+            started=settings.started,
+            ended=now(),
+            hunks=self._hunks(),
+            variables=variables,
+            refused=tuple(dict.fromkeys(self._refused)),
+            diff=self._diff(),
+            culprit=None if matches or trace is None else trace.culprit,
+            narrowed_to=None if matches or trace is None else trace.narrowed_to,
+            rounds=self._rounds,
+            total_runs=self._runs,
+            applied=self._applied,
+        )
+
+    def _next_steps(self, matches: bool) -> tuple[NextStep, ...]:
+        folder = self._request.settings.out
+        if not self._tree.after or not matches:
+            return ()
+        name, purpose = (UNDO, Purpose.UNDO_FIX) if self._applied else (DIFF, Purpose.APPLY_FIX)
+        return (NextStep(command=f"git apply {advice.shown(folder / name)}", purpose=purpose),)
+
+
+def _main(target: Target, cwd: Path) -> str:
+    """Return the file that runs first, as seen from the working directory; ``""`` if that is not known."""
+    words = [target.script] if target.script else [*target.arguments] if target.is_command else []
+    modules = target.module.replace(".", "/")
+    files = [*words, f"{modules}.py", f"{modules}/__main__.py"] if modules else words
+    for word in files:
+        path = cwd / word
+        if path.suffix == ".py" and path.is_file():
+            return os.path.relpath(path, cwd)
+    return ""
+
+
+def _first(trace: Trace | None) -> Difference | None:
+    return _first_of(trace.groups[0]) if trace is not None and trace.groups else None
+
+
+def _first_of(group: Group) -> Difference | None:
+    return group.first_difference.difference if group.first_difference is not None else None
+
+
+def _horizon(first: Difference, through: int | None) -> Until | None:
+    """Return how far runs with a change go, None to their ends: FURTHER, if the trace had ended its runs."""
+    if through is None or first.at_end or first.stage in UNHOOKED or first.output is not None:
+        return None
+    step = max(through, FURTHER * max(1, first.step))
+    return Until(step=1 << (step - 1).bit_length())  # large weights have a digest at powers of two
+
+
+def _loaded(processes: Iterable[Process], cwd: Path) -> set[str]:
+    return {display_path(file, cwd) for one in processes if one.settings for file in one.settings.files}
+
+
+def _refusals(candidate: Candidate, why: Refusal) -> list[Refused]:
+    changes = [
+        Refused(file=one.file, line=max(one.line, AFTER_IMPORTS + 1), new=one.new, why=why, flag=one.flag)
+        for one in candidate.changes
+    ]
+    words = tuple(f"{name}={value}" for name, value in candidate.variables.items())
+    return changes or [Refused(file="", line=0, new=words, why=why, flag=candidate.flag)]
+
+
+def repeats_more(before: RunRecord, after: RunRecord) -> bool:
+    """Whether batches are equal to earlier ones of the same run that were not before, in the steps that both have.
+
+    A seed at the wrong place makes a training repeat by giving it the same batch, or the same noise, again and again.
+    """
+    for a, b in zip(before.trainings, after.trainings, strict=False):
+        steps = min(a.steps, b.steps)
+        if _repeats(b.digests.get(Stage.BATCH, {}), steps) > _repeats(a.digests.get(Stage.BATCH, {}), steps):
+            return True
+    return False
+
+
+def _repeats(batches: Mapping[int, tuple[str, ...]], steps: int) -> int:
+    seen = [tuple(digests) for step, digests in batches.items() if step <= steps]
+    return len(seen) - len(set(seen))

@@ -1,0 +1,103 @@
+"""A copy of the user's source at one path, in which changes are tried; large files and environments are linked."""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from detaudit import private
+from detaudit.errors import WorkspaceError
+from detaudit.fix.changes import Change, Text, all_applied
+from detaudit.launch.workspace import is_venv, walk
+
+LINKED = 2**20
+"""A larger file that is not Python's is linked: it is data, and each run gets a copy of all that is not."""
+
+_GIT = ".git"
+
+
+class Tree:
+    """A copy of ``root`` in a results folder, and the changes that are made in it; ``cwd`` is the folder of runs."""
+
+    def __init__(self, root: Path, cwd: Path, results: Path) -> None:
+        self.user_root, self.user_cwd = root, cwd
+        self.root = results / "tree" / root.name
+        self.cwd = self.root / cwd.relative_to(root)
+        self._results = results
+        self.before: dict[str, Text] = {}
+        self.after: dict[str, Text] = {}
+
+    def make(self) -> None:
+        """Copy the source. Raises WorkspaceError if that is not possible."""
+        try:
+            private.make_folder(self.root.parent)
+            self.root.mkdir()
+            for entry in walk(self.user_root, self._results, skipped=(_GIT,)):
+                self._copy(entry)
+        except OSError as error:
+            raise WorkspaceError(
+                f"cannot copy the source: {error}", "Free disk space, or use another --out."
+            ) from error
+
+    def _copy(self, entry: os.DirEntry[str]) -> None:
+        target = self.root / Path(entry.path).relative_to(self.user_root)
+        if entry.is_symlink():
+            said = os.readlink(entry.path)
+            pointed = Path(os.path.normpath(os.path.join(os.path.dirname(entry.path), said)))
+            inside = pointed.is_relative_to(self.user_root)
+            target.symlink_to(self.root / pointed.relative_to(self.user_root) if inside else pointed)
+        elif entry.is_dir():
+            if is_venv(entry) or entry.name == _GIT:
+                target.symlink_to(entry.path)
+            else:
+                target.mkdir()
+        elif entry.is_file():
+            if entry.stat().st_size > LINKED and not entry.name.endswith(".py"):
+                target.symlink_to(entry.path)
+            else:
+                shutil.copy2(entry.path, target)
+
+    def inside(self, path: str) -> str:
+        """Return the path in this copy for an absolute path below the user's folder; others unchanged."""
+        absolute = Path(path)
+        if absolute.is_absolute() and absolute.is_relative_to(self.user_root):
+            return str(self.root / absolute.relative_to(self.user_root))
+        return path
+
+    def is_own(self, file: str) -> bool:
+        """Whether a file, named as seen from ``cwd``, is one of the user's that may be changed."""
+        path = Path(os.path.normpath(self.cwd / file))
+        return path.suffix == ".py" and path.is_relative_to(self.root) and path.is_file() and not path.is_symlink()
+
+    def text(self, file: str) -> Text:
+        """Return the user's text of a file. Raises SyntaxError or UnicodeDecodeError if Python cannot read it."""
+        if file not in self.before:
+            self.before[file] = Text.of((self.user_cwd / file).read_bytes())
+        return self.before[file]
+
+    def change(self, changes: Sequence[Change]) -> bool:
+        """Make these changes, and no others; return False, and make none, if one of them cannot be applied."""
+        texts = {change.file: self.text(change.file) for change in changes}
+        changed = all_applied(texts, changes)
+        if changed is None:
+            return False
+        for file in {*self.after} - {*changed}:
+            self._write(file, self.before[file])
+        for file, text in changed.items():
+            self._write(file, text)
+        self.after = changed
+        return True
+
+    def _write(self, file: str, text: Text) -> None:
+        path = self.cwd / file
+        data = text.data
+        if path.read_bytes() != data:
+            path.write_bytes(data)
+
+    def remove(self) -> None:
+        """Remove the copy."""
+        shutil.rmtree(self.root.parent, ignore_errors=True)
+
+    def relative(self, files: Sequence[str]) -> Iterator[str]:
+        """Yield files, named as seen from ``cwd``, as they are named from the root."""
+        return (os.path.relpath(self.cwd / file, self.root) for file in files)

@@ -1,0 +1,69 @@
+"""What reports say about a fix: the answer, the changes with their evidence, and what remains."""
+
+from collections.abc import Iterator
+
+from detaudit.model import Difference, Fix, Hunk, Verdict
+from detaudit.model.fact import count
+from detaudit.report import traces
+
+
+def answer(fix: Fix) -> traces.Answer:
+    """Return the answer: in a word or two, and in one sentence."""
+    runs = count(len(fix.groups[0].runs), "run") if fix.groups else "no run"
+    if not fix.groups or not fix.groups[0].runs:
+        return traces.Answer("inconclusive", "no run finished")
+    verdict = fix.groups[0].verdict
+    if verdict is Verdict.DETERMINISTIC and not (fix.hunks or fix.variables):
+        return traces.Answer("nothing to fix", f"{runs} match")
+    if verdict is Verdict.DETERMINISTIC and not fix.variables:
+        done = "applied" if fix.applied else "proven"
+        return traces.Answer("fixed", f"{fix.changes}, {done}: {runs} match with {_them(fix)}")
+    if verdict is Verdict.DETERMINISTIC:
+        names = ", ".join(f"{one.name}={one.value}" for one in fix.variables)
+        changes = f"{fix.changes} and " if fix.hunks else ""
+        return traces.Answer("not fixed in code", f"{runs} match with {changes}{names} set before Python starts")
+    if verdict is Verdict.INCONCLUSIVE:
+        return traces.Answer("inconclusive", "the runs cannot be compared")
+    first = fix.groups[0].first_difference
+    at = f", first {first.where()}" if first is not None else ""
+    if fix.hunks:
+        return traces.Answer("partly fixed", f"with {fix.changes}, runs differ later{at}")
+    return traces.Answer("not fixed", f"no change that was tried moves the first difference{at}")
+
+
+def _them(fix: Fix) -> str:
+    return "it" if len(fix.hunks) == 1 else "them"
+
+
+def evidence(fix: Fix) -> Iterator[str]:
+    """Yield each change with where runs differ without it."""
+    for one in fix.hunks:
+        yield f"{one.place()}: {_summary(one)}{_without(one.without)}"
+    for variable in fix.variables:
+        yield f"{variable.name}={variable.value}, before Python starts{_without(variable.without)}"
+
+
+def _summary(hunk: Hunk) -> str:
+    shown = hunk.new or hunk.old
+    return "; ".join(line.strip() for line in shown if line.strip()) or "a line"
+
+
+def _without(first: Difference | None) -> str:
+    return f" (without it, runs differ {first.where()})" if first is not None else ""
+
+
+def remains(fix: Fix) -> Iterator[str]:
+    """Yield what is known of the difference that remains."""
+    if fix.culprit is not None:
+        location = f"{fix.culprit.file}:{fix.culprit.line}" if fix.culprit.file else "outside your code"
+        yield f"remains: {location}, {traces.culprit_sentence(fix.culprit)}"
+        if fix.culprit.code:
+            yield f"> {fix.culprit.code}"
+    elif fix.narrowed_to is not None:
+        yield f"remains: {traces.narrowed(fix.narrowed_to)}"
+        yield from (source.with_place() for source in fix.narrowed_to.suspects)
+
+
+def notes(fix: Fix) -> list[str]:
+    """Return what was tried and refused, and how many runs that took."""
+    return [*(f"not advised: {one.text()}" for one in fix.refused), f"{count(fix.total_runs, 'run')} in total"]
