@@ -1,7 +1,9 @@
 """What may fix a difference: the edit of a line, code that does what a flag does, or else a variable."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ from detaudit.config.choice import applicable, is_gpu
 from detaudit.config.flags import SEARCHED, SEED, Catalogue, Flag
 from detaudit.fix.changes import AFTER_IMPORTS, Change, imported_at_top
 from detaudit.fix.tree import Tree
-from detaudit.model import Cause, Edit, Source, Trace
+from detaudit.model import Cause, Edit, Source, SourceKind, Trace
 from detaudit.source import edits
 from detaudit.source.edits import SourceText
 
@@ -26,44 +28,66 @@ class Candidate:
     flag: str = ""
 
 
-def candidates(
-    trace: Trace, catalogue: Catalogue, tree: Tree, main: str, frameworks: Mapping[str, str], only: Sequence[str]
-) -> Iterator[Candidate]:
-    """Yield what may fix the difference of a trace, the likeliest first: edits, then settings, then variables.
+@dataclass(frozen=True)
+class Training:
+    """What is known of the training: the file that runs first, ``""`` if that is not known, all files, the frameworks.
 
-    ``main`` is the file that runs first, ``""`` if that is not known: settings go there. Files outside of ``only``, if
-    that is not empty, are left alone.
+    Files are the user's, as seen from the working directory; ``devices`` have weights.
     """
-    devices = [device for group in trace.groups for run in group.runs for device in run.devices] or ["cpu"]
-    editable = (one for one in _edits(trace, tree) if tree.is_own(one.file) and _is_in(one.file, only))
-    for edit in editable:
-        yield Candidate((Change(edit.file, edit.line, edit.old, edit.new, edit.needs),))
-    flags = [*_flags(trace, catalogue, frameworks, devices)]
-    later = []
-    for flag in flags:
-        changes = _settings(flag, catalogue, tree, main, devices) if main and _is_in(main, only) else ()
-        if changes:
-            yield Candidate(changes, flag=flag.id)
-        elif flag.env and not flag.call and not flag.set and not flag.patch:
-            later.append(Candidate(variables=flag.env, flag=flag.id))
-    yield from later
+
+    main: str
+    files: Sequence[str]
+    frameworks: Mapping[str, str]
+    devices: Sequence[str]
 
 
-def _is_in(file: str, only: Sequence[str]) -> bool:
-    return not only or any(Path(file).is_relative_to(one) for one in only)
+def candidates(
+    trace: Trace, catalogue: Catalogue, tree: Tree, training: Training, only: Sequence[str]
+) -> Iterator[Candidate]:
+    """Yield what may fix the difference of a trace, the likeliest first, each once.
 
+    That is the edit of its culprit, then settings in code, edits of other lines that may be why, seeds of what the
+    training imports, and variables at last.
+    Files outside of ``only``, if that is not empty, are left alone.
+    """
 
-def _edits(trace: Trace, tree: Tree) -> Iterator[Edit]:
-    """Yield the edit of the culprit, then those of other lines that may be why."""
+    def editable(file: str) -> bool:
+        return tree.is_own(file) and (not only or any(Path(file).is_relative_to(one) for one in only))
+
     culprit, seen = trace.culprit, set[tuple[str, int]]()
-    if culprit is not None and culprit.suggested_edit is not None:
-        seen.add((culprit.suggested_edit.file, culprit.suggested_edit.line))
-        yield culprit.suggested_edit
-    for source in _sources(trace):
-        edit = edits.edit(tree.cwd, source.file, source.line, source.kind)
-        if edit is not None and (edit.file, edit.line) not in seen:
+    main = training.main if training.main and editable(training.main) else ""
+    own = [culprit.suggested_edit] if culprit is not None and culprit.suggested_edit is not None else []
+    code, variables = _settings(trace, catalogue, tree, replace(training, main=main))
+    yield from _new(own, seen, editable)
+    yield from code
+    lines = ((source.file, source.line, source.kind) for source in _sources(trace))
+    shown = (one for file in training.files if editable(file) for one in _in_file(tree, file))
+    edited = (edits.edit(tree.cwd, file, line, kind) for file, line, kind in chain(lines, shown))
+    yield from _new(filter(None, edited), seen, editable)
+    yield from (one for one in _seeds(catalogue, tree, replace(training, main=main)) if one not in code)
+    yield from variables
+
+
+def _new(edits_: Iterable[Edit], seen: set[tuple[str, int]], editable: Callable[[str], bool]) -> Iterator[Candidate]:
+    for edit in edits_:
+        if (edit.file, edit.line) not in seen and editable(edit.file):
             seen.add((edit.file, edit.line))
-            yield edit
+            yield Candidate((Change(edit.file, edit.line, edit.old, edit.new, edit.needs),))
+
+
+def _in_file(tree: Tree, file: str) -> Iterator[tuple[str, int, SourceKind]]:
+    """Yield the lines of a file that an edit of the table is about, whether or not a run showed that they matter."""
+    try:
+        page = SourceText.of((tree.cwd / file).read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return
+    lines = {
+        (node.lineno, kind)
+        for node in ast.walk(page.reader.tree)
+        for kind, rule in edits.RULES.items()
+        if isinstance(node, ast.expr | ast.stmt) and rule(page, node) is not None
+    }
+    yield from ((file, line, kind) for line, kind in sorted(lines))
 
 
 def _sources(trace: Trace) -> Iterable[Source]:
@@ -73,26 +97,40 @@ def _sources(trace: Trace) -> Iterable[Source]:
     return (*own, *others, *(source for group in trace.groups for source in group.sources))
 
 
-def _flags(trace: Trace, catalogue: Catalogue, frameworks: Mapping[str, str], devices: Sequence[str]) -> Iterator[Flag]:
-    """Yield the flags of the culprit; if none is known, those that seed what the training imports."""
-    culprit = trace.culprit
-    if culprit is not None and culprit.flags:
-        yield from (catalogue.get(one.flag) for one in culprit.flags)
-        return
-    if culprit is None or culprit.cause is Cause.SEED:
-        fit, _ = applicable((flag for flag in catalogue if flag.action in SEARCHED), frameworks, devices)
-        yield from (flag for flag in fit if Cause.SEED in flag.causes and (flag.call or flag.set))
+def _settings(
+    trace: Trace, catalogue: Catalogue, tree: Tree, training: Training
+) -> tuple[list[Candidate], list[Candidate]]:
+    """Return what code can do of the flags of a culprit, and what only variables can."""
+    code, variables = list[Candidate](), list[Candidate]()
+    for one in trace.culprit.flags if trace.culprit is not None else ():
+        flag = catalogue.get(one.flag)
+        changes = _in_code(flag, catalogue, tree, training)
+        if changes:
+            code.append(Candidate(changes, flag=flag.id))
+        elif flag.env and not (flag.call or flag.set or flag.patch or flag.needs_value):
+            variables.append(Candidate(variables=flag.environment(_USED), flag=flag.id))
+    return code, variables
 
 
-def _settings(flag: Flag, catalogue: Catalogue, tree: Tree, main: str, devices: Sequence[str]) -> tuple[Change, ...]:
+def _seeds(catalogue: Catalogue, tree: Tree, training: Training) -> Iterator[Candidate]:
+    """Yield the settings that seed the global generators of what the training imports."""
+    standard = (flag for flag in catalogue if flag.action in SEARCHED and Cause.SEED in flag.causes)
+    fit, _ = applicable(standard, training.frameworks, training.devices)
+    for flag in fit:
+        changes = _in_code(flag, catalogue, tree, training)
+        if changes:
+            yield Candidate(changes, flag=flag.id)
+
+
+def _in_code(flag: Flag, catalogue: Catalogue, tree: Tree, training: Training) -> tuple[Change, ...]:
     """Return the changes that do in code what a flag and those that it requires do; none if code cannot."""
-    required = catalogue.select(flag.requires)
-    if any(not (one.call or one.set) or one.patch or one.needs_value for one in (*required, flag)):
+    required, main = catalogue.select(flag.requires), training.main
+    if not main or any(not (one.call or one.set) or one.patch or one.needs_value for one in (*required, flag)):
         return ()
     page = SourceText((tree.cwd / main).read_text(encoding=tree.text(main).encoding))
     lines, needs = list[str](), list[str]()
     for one in (*required, flag):
-        for variable, value in one.env.items() if any(map(is_gpu, devices)) else ():
+        for variable, value in one.env.items() if any(map(is_gpu, training.devices)) else ():
             lines.append(f'os.environ["{variable}"] = "{value}"')
             needs.append("import os")
         for name, arguments in one.call.items():

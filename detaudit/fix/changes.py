@@ -61,7 +61,7 @@ class Text:
         return next((line[len(line.rstrip("\r\n")) :] for line in self.lines if line[-1:] in "\r\n"), "\n")
 
     def with_lines(self, start: int, stop: int, new: Sequence[str]) -> "Text":
-        """Return the text with the lines from index ``start`` up to ``stop`` replaced by ``new``, given without ends."""
+        """Return the text with the lines from index ``start`` to ``stop`` replaced by ``new``, which have no ends."""
         before, after, end = [*self.lines[:start]], self.lines[stop:], self.end
         if before and before[-1][-1:] not in "\r\n" and new:
             before[-1] += end
@@ -76,8 +76,10 @@ def applied(text: Text, change: Change) -> Text | None:
     with suppress(SyntaxError, ValueError, RecursionError):
         if change.line == AFTER_IMPORTS:
             page = SourceText("".join(text.lines))
-            new = [*(line for line in change.needs if not _has(page, line)), *change.new]
             start = _after_imports(page)
+            missing = [line for line in change.needs if not _has(page, line)]
+            below = [""] if start < len(text.lines) and text.lines[start].strip() else []
+            new = [*missing, *([""] if start or missing else []), *change.new, *below]
             changed = text.with_lines(start, start, new)
         else:
             place = _nearest(text.lines, change.old, change.line - 1)
@@ -85,9 +87,9 @@ def applied(text: Text, change: Change) -> Text | None:
                 return None
             changed = text.with_lines(place, place + len(change.old), change.new)
             page = SourceText("".join(changed.lines))
-            missing = [line for line in change.needs if not _has(page, line)]
+            needed = [line for line in change.needs if not _has(page, line)]
             first = _before_imports(page)
-            changed = changed.with_lines(first, first, missing)
+            changed = changed.with_lines(first, first, needed)
         SourceText("".join(changed.lines))
         return changed
     return None
@@ -96,12 +98,25 @@ def applied(text: Text, change: Change) -> Text | None:
 def all_applied(texts: Mapping[str, Text], changes: Sequence[Change]) -> dict[str, Text] | None:
     """Return the texts of the changed files with these changes one after another, None if one cannot be applied."""
     changed: dict[str, Text] = {}
-    for change in changes:
+    for change in (*_settings_together(changes), *(one for one in changes if one.line != AFTER_IMPORTS)):
         text = applied(changed.get(change.file, texts[change.file]), change)
         if text is None:
             return None
         changed[change.file] = text
     return changed
+
+
+def _settings_together(changes: Sequence[Change]) -> list[Change]:
+    """Return one change for each file of all that goes after its imports, in order and each line once."""
+    together: dict[str, Change] = {}
+    for change in changes:
+        if change.line == AFTER_IMPORTS:
+            other = together.get(change.file, replace(change, new=(), needs=()))
+            new, needs = (*other.new, *change.new), (*other.needs, *change.needs)
+            together[change.file] = replace(
+                other, new=tuple(dict.fromkeys(new)), needs=tuple(dict.fromkeys(needs)), flag=""
+            )
+    return list(together.values())
 
 
 def _nearest(lines: Sequence[str], old: Sequence[str], start: int) -> int | None:
@@ -142,7 +157,7 @@ def _after_imports(page: SourceText) -> int:
 
 
 def _before_imports(page: SourceText) -> int:
-    """Return the index of the line of the first import of a file, after that of ``__future__``, or of its first code."""
+    """Return the index of the line of the first import, after that of ``__future__``, or of the first code."""
     body = page.reader.tree.body
     for number, statement in enumerate(body):
         future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"

@@ -11,7 +11,7 @@ from detaudit import advice, store
 from detaudit.config.flags import Catalogue
 from detaudit.config.options import Until
 from detaudit.config.recipes import Recipe
-from detaudit.fix.candidates import Candidate, candidates
+from detaudit.fix.candidates import Candidate, Training, candidates
 from detaudit.fix.changes import AFTER_IMPORTS, applied, diff, hunk_lines, write_all
 from detaudit.fix.tree import Tree
 from detaudit.judge.group import GroupInProgress
@@ -48,6 +48,9 @@ DIFF, UNDO = "fix.diff", "undo.diff"
 MOST_ROUNDS = 25
 """Differences that are fixed one after another."""
 
+MOST_ALONE = 12
+"""Candidates that are tried by themselves; the others only together with them."""
+
 FURTHER = 4
 """How many times as far as the first difference runs with a change go, if the training is longer than that."""
 
@@ -68,12 +71,16 @@ class FixRequest:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A candidate that moved the first difference, which was here without it; ``runs`` had shown that."""
+    """A candidate that moved the first difference, which was here without it; ``runs`` had shown that.
+
+    ``alone``: it did so by itself, not together with others.
+    """
 
     candidate: Candidate
     without: Difference
     runs: int
     until: Until | None
+    alone: bool = True
 
 
 @dataclass
@@ -100,7 +107,7 @@ class Fixer:
         self._tree = Tree(root, settings.cwd, settings.out)
         self._main = _main(settings.target, settings.cwd)
         self._chosen: list[Chosen] = []
-        self._refused: list[Refused] = []
+        self._refused: list[tuple[Chosen, Refusal]] = []
         self._trace: Trace | None = None
         self._base: RunRecord | None = None
         self._rounds, self._trials, self._runs = 0, 0, 0
@@ -130,9 +137,9 @@ class Fixer:
             if self._trace is None or first is None:
                 return
             chosen = self._choose(tracer, self._trace, first)
-            if chosen is None:
+            if not chosen:
                 return
-            self._chosen.append(chosen)
+            self._chosen += chosen
             self._make(self._chosen)
 
     def _traced(self) -> Tracer:
@@ -150,23 +157,40 @@ class Fixer:
     def _matches(self) -> bool:
         return self._trace is not None and self._trace.groups[0].verdict is Verdict.DETERMINISTIC
 
-    def _choose(self, tracer: Tracer, trace: Trace, first: Difference) -> Chosen | None:
-        """Return the first candidate that moves the first difference further or ends it, None if none does."""
+    def _choose(self, tracer: Tracer, trace: Trace, first: Difference) -> list[Chosen]:
+        """Return the first candidate that moves the first difference further or ends it, nothing if none does.
+
+        Several causes may show in one place: if no candidate moves it alone, all of them together are tried.
+        """
         group = trace.groups[0]
         runs = min(MOST, max(FEWEST, len(group.runs)))
         until = _horizon(first, group.through)
-        for candidate in candidates(
-            trace, self._request.catalogue, self._tree, self._main, tracer.frameworks, self._request.only
-        ):
+        devices = [device for run in group.runs for device in run.devices] or ["cpu"]
+        training = Training(self._main, tracer.files, tracer.frameworks, devices)
+        together, alone = list[Chosen](), 0
+        for candidate in candidates(trace, self._request.catalogue, self._tree, training, self._request.only):
             chosen = Chosen(candidate, first, runs, until)
             if not self._make([*self._chosen, chosen]):
                 continue
+            alone += 1
+            if alone > MOST_ALONE and candidate.changes:
+                together.append(chosen)
+                continue
             why = self._why_not(self._tried([*self._chosen, chosen], runs, until), candidate, first)
             if why is None:
-                return chosen
-            self._refused += _refusals(candidate, why)
-            self._make(self._chosen)
-        return None
+                return [chosen]
+            self._refuse(chosen, why)
+            together += [chosen] if why is Refusal.NO_EFFECT and candidate.changes else []
+        if len(together) > 1 and self._make([*self._chosen, *together]):
+            everything = Candidate(tuple(change for one in together for change in one.candidate.changes))
+            if self._why_not(self._tried([*self._chosen, *together], runs, until), everything, first) is None:
+                return [replace(one, alone=False) for one in together]
+        self._make(self._chosen)
+        return []
+
+    def _refuse(self, chosen: Chosen, why: Refusal) -> None:
+        self._refused += [(chosen, why)]
+        self._make(self._chosen)
 
     def _why_not(self, trial: Trial, candidate: Candidate, first: Difference) -> Refusal | None:
         """Return why a candidate is no fix of a first difference, None if it is one."""
@@ -207,7 +231,8 @@ class Fixer:
         needed = list(self._chosen)
         for one in reversed(self._chosen):
             others = [other for other in needed if other is not one]
-            if one is self._chosen[-1] or not self._make(others):  # that of the last one is known
+            known = one is self._chosen[-1] and one.alone  # the last trace was without it
+            if known or not self._make(others):
                 continue
             first = _first_of(self._tried(others, max(one.runs, FEWEST + 1), one.until).group)
             if first is None:
@@ -301,7 +326,7 @@ class Fixer:
             ended=now(),
             hunks=self._hunks(),
             variables=variables,
-            refused=tuple(dict.fromkeys(self._refused)),
+            refused=self._refusals(),
             diff=self._diff(),
             culprit=None if matches or trace is None else trace.culprit,
             narrowed_to=None if matches or trace is None else trace.narrowed_to,
@@ -309,6 +334,16 @@ class Fixer:
             total_runs=self._runs,
             applied=self._applied,
         )
+
+    def _refusals(self) -> tuple[Refused, ...]:
+        """Return what was tried in vain, each once, without what helped together with others."""
+        chosen = {change.new for one in self._chosen for change in one.candidate.changes}
+        refused: dict[tuple[str, ...], Refused] = {}
+        for one, why in self._refused:
+            for refusal in _refusals(one.candidate, why):
+                if refusal.new not in chosen:
+                    refused.setdefault((refusal.file, *refusal.new), refusal)
+        return tuple(refused.values())
 
     def _next_steps(self, matches: bool) -> tuple[NextStep, ...]:
         folder = self._request.settings.out

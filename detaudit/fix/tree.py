@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from detaudit import private
@@ -67,7 +68,10 @@ class Tree:
     def is_own(self, file: str) -> bool:
         """Whether a file, named as seen from ``cwd``, is one of the user's that may be changed."""
         path = Path(os.path.normpath(self.cwd / file))
-        return path.suffix == ".py" and path.is_relative_to(self.root) and path.is_file() and not path.is_symlink()
+        own = path.suffix == ".py" and path.is_relative_to(self.root) and path.is_file() and not path.is_symlink()
+        with suppress(OSError, SyntaxError, UnicodeDecodeError):
+            return own and bool(self.text(file).lines)
+        return False
 
     def text(self, file: str) -> Text:
         """Return the user's text of a file. Raises SyntaxError or UnicodeDecodeError if Python cannot read it."""
@@ -97,7 +101,3 @@ class Tree:
     def remove(self) -> None:
         """Remove the copy."""
         shutil.rmtree(self.root.parent, ignore_errors=True)
-
-    def relative(self, files: Sequence[str]) -> Iterator[str]:
-        """Yield files, named as seen from ``cwd``, as they are named from the root."""
-        return (os.path.relpath(self.cwd / file, self.root) for file in files)

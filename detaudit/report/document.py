@@ -109,9 +109,10 @@ class Items:
 
 @dataclass(frozen=True)
 class Code:
-    """Lines to be shown as they are, with their indents."""
+    """Lines to be shown as they are, with their indents; ``diff``: their first character is a sign."""
 
     lines: Sequence[str]
+    diff: bool = False
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def _fix(fix: Fix) -> list[Section]:
             Items(list(fixes.evidence(fix)), code=True),
             Text(list(fixes.remains(fix))),
         ),
-        section(Code(fix.diff.splitlines())),
+        section(Code(fix.diff.splitlines(), diff=True)),
         section(Notes(fixes.notes(fix))),
     ]
 

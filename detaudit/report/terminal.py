@@ -258,6 +258,8 @@ def _lines(block: Text | Items | Code | Stderr | Notes, width: int | None) -> st
             return _filled(lines, width)
         case Items(lines=lines):
             return _filled(lines, width, "  ")
+        case Code(lines=lines, diff=True):
+            return "\n".join(_of_diff(line) for line in lines)
         case Code(lines=lines):
             return "\n".join(_quoted(line, width) for line in lines)
         case Stderr(caption=caption, lines=lines):
@@ -274,6 +276,12 @@ def _quoted(line: str, width: int | None) -> str:
     text = filled(line, width, "  ")
     color = _SIGNS.get(line.lstrip()[:2])
     return click.style(text, fg=color) if color else text
+
+
+def _of_diff(line: str) -> str:
+    """Return a line of a diff, which is never wrapped, in the color of its sign."""
+    color = None if line.startswith(("---", "+++")) else _SIGNS.get(f"{line[:1]} ")
+    return click.style(f"  {line}", fg=color) if color else f"  {line}"
 
 
 def _filled(lines: Iterable[str], width: int | None, indent: str = "") -> str:

@@ -353,6 +353,11 @@ class Tracer:
         return self._known().fixes.frameworks
 
     @property
+    def files(self) -> Sequence[str]:
+        """The user's source files that the training loaded, as seen from the working directory."""
+        return self._known().fixes.files
+
+    @property
     def record(self) -> RunRecord | None:
         """What the first of the runs without instrumentation recorded that got furthest."""
         return self._group.record

@@ -47,6 +47,7 @@ from detaudit.report import FORMATS, groups, render
 from tests.report.bisections import BISECTIONS
 from tests.report.checks import REPORTS
 from tests.report.comparisons import COMPARISONS
+from tests.report.fixes import FIXES
 from tests.report.traces import TRACES
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -156,7 +157,7 @@ AUDITS = {
 }
 
 
-ALL: dict[str, Report] = {**AUDITS, **BISECTIONS, **COMPARISONS, **REPORTS, **TRACES}
+ALL: dict[str, Report] = {**AUDITS, **BISECTIONS, **COMPARISONS, **FIXES, **REPORTS, **TRACES}
 
 
 IN_ALL_FORMATS = ("nondeterministic", "fixed", "traced-kernel")

@@ -5,14 +5,14 @@ import shlex
 import msgspec
 
 from detaudit.compat import assert_never
-from detaudit.model import Audit, Bisection, Check, Comparison, Report, Trace, VariationBisection
+from detaudit.model import Audit, Bisection, Check, Comparison, Fix, Report, Trace, VariationBisection
 from detaudit.model.figures import Figures
-from detaudit.report import checks, groups
+from detaudit.report import checks, fixes, groups
 from detaudit.report import sections as layout
-from detaudit.report.document import Answer, Interrupted, Mood, NextSteps, Warnings
+from detaudit.report.document import Answer, Code, Interrupted, Items, Mood, NextSteps, Notes, Text, Warnings, section
 from detaudit.report.findings import script_of
 from detaudit.report.html import bisect, check, compare, run, trace
-from detaudit.report.html.figures import MOODS, Page, Part
+from detaudit.report.html.figures import MOODS, Page, Part, blocks
 from detaudit.report.sections import mood
 
 NO_ANSWER = Answer("inconclusive", Mood.UNCLEAR, "no run finished")
@@ -73,6 +73,8 @@ def _lede(report: Report) -> list[str]:
 def _parts(report: Report, figures: Figures) -> tuple[Part | None, Part | None, list[Part]]:
     """Return the overview of a report, why it is so, and its other parts."""
     match report:
+        case Fix():
+            return None, None, [*_fix(report), *run.parts(report, figures)]
         case Trace():
             return None, trace.why(report), trace.parts(report, figures)
         case Bisection() | VariationBisection():
@@ -85,3 +87,13 @@ def _parts(report: Report, figures: Figures) -> tuple[Part | None, Part | None, 
             return run.overview(report, figures), run.why(report), run.parts(report, figures)
         case _:
             assert_never(report)
+
+
+def _fix(fix: Fix) -> list[Part]:
+    return [
+        *blocks(
+            "changes", "Changes", [section(Items(list(fixes.evidence(fix)))), section(Code(fix.diff.splitlines()))]
+        ),
+        *blocks("remains", "What remains", [section(Text(list(fixes.remains(fix))))]),
+        *blocks("tried", "What was tried", [section(Notes(fixes.notes(fix)))]),
+    ]
