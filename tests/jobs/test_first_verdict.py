@@ -136,6 +136,7 @@ def test_a_run_that_goes_on_is_ended_where_the_one_it_differs_from_was(tmp_path:
                     log.write_text("".join(line + "\n" for line in lines[: number + 1]))
                     tick()
             except EnoughError:
+                assert ("differs", 4) in notes.found, "it is said while the run goes on"
                 spec.live.rename(spec.folder)
                 return RunOutcome(None, 1.0, ended=True)
             raise AssertionError("was not ended")
