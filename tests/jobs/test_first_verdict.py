@@ -63,11 +63,12 @@ def test_runs_that_match_go_to_their_ends(tmp_path: Path) -> None:
 
 
 def test_an_earlier_audit_of_the_command_says_how_long_the_training_is(tmp_path: Path) -> None:
-    """Then no run goes beyond a sixteenth of it before the whole ones."""
-    for name, further in (("one", 64), ("two", 7)):
-        chosen = replace(settings(tmp_path, runs=2, stepwise=True), out=tmp_path / "cwd" / RESULTS / name)
+    """Then no run goes beyond a sixteenth of it before the whole ones. One of other arguments says nothing."""
+    for name, arguments, further in (("one", (), 64), ("two", ("--lr", "1"), 64), ("three", (), 7)):
+        chosen = settings(tmp_path, runs=2, stepwise=True)
+        target, out = replace(chosen.target, arguments=arguments), tmp_path / "cwd" / RESULTS / name
         launcher = FakeLauncher(ended(1), ended(further), WHOLE, WHOLE)
-        (group,) = Auditor(chosen, launcher).run().groups
+        (group,) = Auditor(replace(chosen, target=target, out=out), launcher).run().groups
         assert [run.through for run in group.runs] == [1, further, None, None]
 
 
