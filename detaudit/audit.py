@@ -14,7 +14,7 @@ from detaudit.errors import StorageError, WorkspaceError
 from detaudit.judge import verdict
 from detaudit.judge.group import GroupInProgress
 from detaudit.judge.live import Abreast
-from detaudit.judge.policy import FIRST_S, Ladder
+from detaudit.judge.policy import FIRST_S, NextRun, next_run
 from detaudit.launch import Launcher
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
 from detaudit.launch.processes import shielded
@@ -65,6 +65,12 @@ class AuditInProgress:
     def groups(self) -> tuple[Group, ...]:
         """All groups so far, the last one maybe unfinished."""
         return tuple(self._groups)
+
+    @property
+    def steps(self) -> int | None:
+        """How many steps a run did that went to its end, None as long as none did."""
+        runs = (run for group in self._groups for run in group.runs if run.is_whole)
+        return next((run.steps for run in runs), None)
 
     @property
     def has_finished_runs(self) -> bool:
@@ -180,6 +186,7 @@ class Auditor:
         if share := settings.jobs.slots[0].cpus:
             described["cpus"] = len(share)
         self._audit = AuditInProgress(settings, described)
+        self._steps = store.earlier_steps(settings) if settings.stepwise else None
 
     def run(self) -> Audit:
         """Audit every recipe in turn and return the report."""
@@ -200,17 +207,17 @@ class Auditor:
         group = self._audit.begin(plan, self._settings.cwd)
         until = self._settings.until
         timed = until is not None and until.step is None and not self._audit.has_finished_runs
-        ladder = Ladder(plan.runs, climbs=self._settings.stepwise and len(plan.jobs.slots) == 1)
-        with SideBySide(self._pool, plan.jobs, self._work(plan, group, ladder), first_alone=timed) as runs:
+        with SideBySide(self._pool, plan.jobs, self._work(plan, group), first_alone=timed) as runs:
             empty = True
             try:
-                for result in runs.results(lambda: ladder.total):
+                for result in runs.results(lambda: self._total(plan, group)):
                     judged = self._add(group, result)
-                    ladder.take(result.run, differs=group.differs)
                     store.save(self._settings.out, self.result())
                     self._observer.run_finished(judged.runs[-1])
                     empty = empty and _left_nothing(result)
-                    if (group.differs and self._settings.fail_fast) or self._fails_again(judged, ladder.more, empty):
+                    if (group.differs and self._settings.fail_fast) or self._fails_again(
+                        judged, self._next_run(plan, group) is not None, empty
+                    ):
                         break
             except (KeyboardInterrupt, StorageError, WorkspaceError) as error:
                 with shielded():  # from a further interruption
@@ -221,8 +228,16 @@ class Auditor:
                             group.add(stopped(number, plan.spec(number)), (), RunRecord())
                             self._audit.update(group)
                 raise
-        if not ladder.more:
+        if self._next_run(plan, group) is None:
             self._check_state(plan, group)
+
+    def _next_run(self, plan: GroupPlan, group: GroupInProgress) -> NextRun | None:
+        climbs = self._settings.stepwise and len(plan.jobs.slots) == 1
+        return next_run(group.result().runs, plan.runs, climbs=climbs, steps=self._audit.steps or self._steps)
+
+    def _total(self, plan: GroupPlan, group: GroupInProgress) -> int:
+        planned = self._next_run(plan, group)
+        return planned.total if planned is not None else len(group.result().runs)
 
     def _check_state(self, plan: GroupPlan, group: GroupInProgress) -> None:
         """If matching runs read what earlier ones had left, do one more without it, alone."""
@@ -264,11 +279,11 @@ class Auditor:
         if left_state.run:
             self._observer.run_finished(group.result().runs[-1])
 
-    def _work(self, plan: GroupPlan, group: GroupInProgress, ladder: Ladder) -> Callable[[int], Result]:
+    def _work(self, plan: GroupPlan, group: GroupInProgress) -> Callable[[int], Result]:
         """Return what does the run with a number.
 
-        Two runs that differ early end the others where they do: one after another by a ladder, at once by comparing
-        them as they go on.
+        Two runs that differ early end the others where they do: one after another because each goes further than the
+        last, at once by comparing them as they go on.
         """
         settings, at_once = self._settings, len(plan.jobs.slots) > 1
         ends = at_once and (settings.fail_fast or settings.stepwise)
@@ -276,10 +291,11 @@ class Auditor:
 
         def run(number: int) -> Result:
             limits = Limits(abreast=abreast)
-            if settings.stepwise and not at_once:
-                self._observer.runs_planned(ladder.total, least=ladder.climbs)
-                reference = group.record if ladder.follows else None
-                limits = Limits(reference, until=ladder.until, same_length=not settings.fail_fast)
+            planned = self._next_run(plan, group) if settings.stepwise and not at_once else None
+            if planned is not None:
+                self._observer.runs_planned(planned.total, least=planned.least)
+                reference = group.record if planned.follows else None
+                limits = Limits(reference, until=planned.until, same_length=not settings.fail_fast)
             return self._runner.run(number, plan.spec(number), limits)
 
         return run

@@ -109,10 +109,14 @@ class Observer:
 
 
 class OfLatest(Observer):
-    """Passes on how far a run got while it is the latest of those ``under_way``."""
+    """Passes on what is seen of a run, and how far it got while it is the latest of those ``under_way``."""
 
     def __init__(self, number: int, under_way: set[int], observer: Observer) -> None:
         self._number, self._under_way, self._observer = number, under_way, observer
+
+    def differs(self, step: int) -> None:
+        """See Observer."""
+        self._observer.differs(step)
 
     def last_step(self, step: int) -> None:
         """See Observer."""

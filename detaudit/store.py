@@ -1,8 +1,9 @@
-"""Keep audits on disk, read them back, and find the earlier ones of the same code whose runs differed."""
+"""Keep audits on disk, read them back, and find earlier ones of the same command."""
 
+import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -178,22 +179,28 @@ def earlier_difference(settings: Settings, code: Mapping[str, str], recipe: Appl
     ``code`` are digests of the user's source files, as of ``Audit.code``. The runs were those with the flags and the
     seed of ``recipe``, by default those without flags. Runs whose environment was varied do not count.
     """
-    results = next((one for one in settings.out.parents if one.name == RESULTS), settings.cwd / RESULTS)
-    for folder in all_results(results)[:_MOST]:
-        own = folder == settings.out or folder in settings.out.parents
-        if not own and _differs(folder, settings, code, recipe):
+    for folder, audit in _earlier_audits(settings):
+        if _is_same(audit.code, code) and any(_is_of(group, recipe) for group in audit.groups):
             return folder
     return None
 
 
-def _differs(folder: Path, settings: Settings, code: Mapping[str, str], recipe: AppliedRecipe | None) -> bool:
-    try:
-        earlier = load_report(folder)
-    except AuditNotFoundError:  # of another version, or damaged
-        return False
-    audits = [one.audit for one in earlier.audits] if isinstance(earlier, Check) else [earlier]
-    same = [audit for audit in audits if audit.target == settings.target.words and _is_same(audit.code, code)]
-    return any(_is_of(group, recipe) for audit in same for group in audit.groups)
+def earlier_steps(settings: Settings) -> int | None:
+    """Return how many steps a whole run of the same command did, in the newest audit that has one; None without."""
+    runs = (run for _, audit in _earlier_audits(settings) for group in audit.groups for run in group.runs)
+    return next((run.steps for run in runs if run.is_whole), None)
+
+
+def _earlier_audits(settings: Settings) -> Iterator[tuple[Path, Audit]]:
+    """Yield the earlier audits of the same command with their results folders, the newest first."""
+    results = next((one for one in settings.out.parents if one.name == RESULTS), settings.cwd / RESULTS)
+    for folder in all_results(results)[:_MOST]:
+        if folder == settings.out or folder in settings.out.parents:
+            continue
+        with contextlib.suppress(AuditNotFoundError):  # of another version, or damaged
+            report = load_report(folder)
+            audits = [one.audit for one in report.audits] if isinstance(report, Check) else [report]
+            yield from ((folder, audit) for audit in audits if audit.target == settings.target.words)
 
 
 def _is_same(code: Mapping[str, str], other: Mapping[str, str]) -> bool:

@@ -304,7 +304,10 @@ class ControlledTrials(Trials):
 
 
 FIRST_S = 10.0
-"""The first run of all is ended after so many seconds of training."""
+"""The first run of all is ended after so many seconds of training.
+
+With 5 s, as of policy.FIRST_S, simulated bisections of what begins at half a training cost a fifth more.
+"""
 
 
 class LimitedTrials(Trials):

@@ -13,6 +13,7 @@ import click
 
 from detaudit import redact
 from detaudit.cli.screen import width
+from detaudit.judge.policy import FIRST_S
 from detaudit.launch import RunSpec
 from detaudit.launch.plan import BOOTSTRAP
 from detaudit.model import OutputDifference, Run
@@ -85,7 +86,7 @@ EVERY_S = 60.0
 _LEAST_IMPORTANT = ("rate", "loss", "tried", "elapsed")
 """Parts of the line that may be left out, in this order."""
 
-WORTH_SAYING_S = 10.0
+WORTH_SAYING_S = FIRST_S
 """Seconds since the first run of a recipe began after which a difference is reported before the report."""
 
 

@@ -53,8 +53,8 @@ _EXAMPLES = (
 @flag_options("every recipe")
 @declared("fail_fast")
 @option("--full", group=RUNS, is_flag=True,
-        help="Let every run go to its end. [default: if a training takes more than 10 s, each run goes 4 times "
-        "as far as the last, until two differ or one goes to its end]")  # fmt: skip
+        help="Let every run go to its end. [default: if a training takes more than 5 s, the first run is ended then, "
+        "and the next one at 64 times as many steps, unless two differ]")  # fmt: skip
 @jobs_options
 @engine_options
 @spread_option

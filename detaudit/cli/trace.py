@@ -58,7 +58,7 @@ _EXAMPLES = (
         help="Maximum number of runs at each tracing level until two differ.")  # fmt: skip
 @option("--full", group=RUNS, is_flag=True,
         help="Let every run go to its end, unless it differs or records operations. [default: if a training takes "
-        "more than 10 s, each run goes 4 times as far as the last]")  # fmt: skip
+        "more than 5 s, the first run is ended then, and the next one at 64 times as many steps]")  # fmt: skip
 @option("--recipe", group=FLAGS, metavar="NAME|FILE", default="none", show_default=True,
         shell_complete=completion.recipes,
         help="Apply this recipe, and trace the difference that remains.")  # fmt: skip

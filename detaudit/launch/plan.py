@@ -70,7 +70,7 @@ class Settings(RunOptions):
     """The settings of one audit.
 
     ``outer`` are the variables of runs, None for those of this process, ``env`` is added to them, and recipes may
-    override both. ``stepwise`` runs go further one after another; see ladder.py. ``across`` is what it means that
+    override both. ``stepwise`` runs go further one after another; see policy.next_run. ``across`` is what it means that
     machines have different results, ``engine_options`` are those that name other machines, ``()`` if runs are done
     here. ``linked``: a copy of the folder may have links that lead out of it.
     """

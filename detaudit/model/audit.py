@@ -241,6 +241,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return self.status in (Status.OK, Status.ENDED)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it went to its end, and did steps."""
+        return self.status is Status.OK and self.through is None and self.steps > 0
+
+    @property
     def counts(self) -> bool:
         """Whether it is compared: it finished, was stopped because it already differed, or left another result."""
         return self.finished or self.first_difference is not None or self.result is not None

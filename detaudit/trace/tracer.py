@@ -1,7 +1,6 @@
 """The job behind ``trace``: two runs, a window, instrumented pairs, the culprit, its flag."""
 
 import copy
-import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from detaudit.config.options import Until
 from detaudit.config.recipes import Recipe
 from detaudit.entry_points import LEAVES, entry_point
 from detaudit.judge.group import GroupInProgress
-from detaudit.judge.policy import FACTOR, Ladder
+from detaudit.judge.policy import next_run
 from detaudit.launch import Launcher
 from detaudit.launch.plan import GroupPlan, Settings, plan_group
 from detaudit.model import (
@@ -51,6 +50,10 @@ from detaudit.trace.instrumented import EVERY_STEP, InstrumentedRuns, RunPair, W
 from detaudit.trace.operations import Saved
 
 # Try the first flag that a trace offers in one more pair of runs.
+
+
+FACTOR = 4
+"""How many times as far as the runs that differed those with a flag go."""
 
 
 @dataclass
@@ -264,12 +267,14 @@ class Tracer:
     def _coarse(self) -> Window | None:
         """Run until two runs differ, and return the steps to record; None if all match, or one failed."""
         self._observer.group_started(self._request.recipe.name, self._plan.runs)
-        ladder = Ladder(self._plan.runs, climbs=self._request.settings.stepwise)
-        for number in itertools.count(1):
+        settings, runs = self._request.settings, self._group.result().runs
+        steps = store.earlier_steps(settings) if settings.stepwise else None
+        while planned := next_run(runs, self._plan.runs, climbs=settings.stepwise, steps=steps):
+            number = len(runs) + 1
             spec = self._plan.spec(number)
-            self._observer.runs_planned(ladder.total, least=ladder.climbs)
+            self._observer.runs_planned(planned.total, least=planned.least)
             try:
-                result = self._runner.run(number, spec, Limits(self._group.record, until=ladder.until))
+                result = self._runner.run(number, spec, Limits(self._group.record, until=planned.until))
             except KeyboardInterrupt:
                 self._group.add(stopped(number, spec), (), RunRecord())
                 raise
@@ -277,9 +282,9 @@ class Tracer:
             self._observer.run_finished(result.run)
             if self._group.differs and self._plan.varying.varying:
                 self._instrumented.numbers = (1, number)
-            ladder.take(result.run, differs=self._group.differs)
-            if self._group.differs or not (result.run.finished and ladder.more):
+            if self._group.differs or not result.run.finished:
                 break
+            runs = self._group.result().runs
         first_difference = self._group.result().first_difference
         return around(first_difference.difference, self._request.window) if first_difference else None
 

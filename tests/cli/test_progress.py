@@ -4,6 +4,7 @@ import pytest
 
 from detaudit.cli import progress
 from detaudit.cli.progress import ProgressLine
+from detaudit.judge.policy import FIRST_S
 from detaudit.model import Run, Status
 
 
@@ -121,7 +122,7 @@ def test_a_difference_is_reported_once(monkeypatch: pytest.MonkeyPatch, capsys: 
     line.differs(1)  # the report follows soon
     line.group_started("seeds", 5)
     line.run_started(3, None)
-    clock.now += 20
+    clock.now += FIRST_S
     line.differs(1201)
     line.differs(1202)
     assert capsys.readouterr().err == "seeds: run 3 differs from an earlier run by step 1,201\n"

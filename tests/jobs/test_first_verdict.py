@@ -1,6 +1,7 @@
 """What an audit says whose runs go further one after another."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +9,14 @@ import pytest
 
 from detaudit import baseline
 from detaudit.audit import Auditor
-from detaudit.launch import EnoughError, RunOutcome, RunSpec
+from detaudit.launch import RESULTS, EnoughError, RunOutcome, RunSpec
 from detaudit.model import Audit, Status, Verdict
 from detaudit.report import render
 from detaudit.runner import Observer
 from tests.fakes import FakeLauncher, Script, run, settings, training
 from tests.words import same
 
-WHOLE = run(training("end", steps=9))
+WHOLE = run(training("end", steps=99))
 
 
 class Notes(Observer):
@@ -49,20 +50,37 @@ def differing(at: int, steps: int) -> Script:
 
 def test_runs_that_match_go_to_their_ends(tmp_path: Path) -> None:
     notes = Notes()
-    found = audit(tmp_path, ended(1), ended(6), WHOLE, WHOLE, notes=notes)
+    found = audit(tmp_path, ended(1), ended(64), WHOLE, WHOLE, notes=notes)
     (group,) = found.groups
     assert (found.verdict, group.through, group.compared) == (Verdict.DETERMINISTIC, None, 2)
-    assert [run.through for run in group.runs] == [1, 6, None, None]
+    assert [run.through for run in group.runs] == [1, 64, None, None]
     assert group.confidence is not None
-    assert notes.found == [("at least", 2), ("at least", 3), ("at least", 4), ("runs", 4)]
+    assert notes.found == [("at least", 2), ("at least", 3), ("runs", 4), ("runs", 4)]
     text = render(found, "markdown")
     assert f"**deterministic**: {same()}" in text
-    assert "Ended early: run 1 after step 1, run 2 after step 6" in text
+    assert "Ended early: run 1 after step 1, run 2 after step 64" in text
     assert "2 runs would catch" in text
 
 
+def test_an_earlier_audit_of_the_command_says_how_long_the_training_is(tmp_path: Path) -> None:
+    """Then no run goes beyond a sixteenth of it before the whole ones. One of other arguments says nothing."""
+    for name, arguments, further in (("one", (), 64), ("two", ("--lr", "1"), 64), ("three", (), 7)):
+        chosen = settings(tmp_path, runs=2, stepwise=True)
+        target, out = replace(chosen.target, arguments=arguments), tmp_path / "cwd" / RESULTS / name
+        launcher = FakeLauncher(ended(1), ended(further), WHOLE, WHOLE)
+        (group,) = Auditor(replace(chosen, target=target, out=out), launcher).run().groups
+        assert [run.through for run in group.runs] == [1, further, None, None]
+
+
+def test_the_first_recipe_says_how_long_the_training_is(tmp_path: Path) -> None:
+    launcher = FakeLauncher(ended(1), ended(64), WHOLE, WHOLE, ended(1), ended(7), WHOLE, WHOLE)
+    chosen = settings(tmp_path, "none", "seeds", runs=2, stepwise=True)
+    _, second = Auditor(chosen, launcher).run().groups
+    assert [run.through for run in second.runs] == [1, 7, None, None]
+
+
 def test_the_table_has_no_results_of_shorter_runs(tmp_path: Path) -> None:
-    text = render(audit(tmp_path, ended(1), ended(6), WHOLE, WHOLE), "markdown")
+    text = render(audit(tmp_path, ended(1), ended(64), WHOLE, WHOLE), "markdown")
     rows = [line.split() for line in text.splitlines() if line.startswith("| ")]
     assert ["|", "1", "|", "-", "|", "-", "|", "1", "|", "1.5", "s", "|", "-", "|", "(ended)", "|"] in rows
 
@@ -71,7 +89,7 @@ def test_too_few_whole_runs_are_inconclusive(tmp_path: Path) -> None:
     def interrupted(_: RunSpec) -> RunOutcome:
         raise KeyboardInterrupt
 
-    auditor = Auditor(settings(tmp_path, runs=3, stepwise=True), FakeLauncher(ended(1), ended(6), WHOLE, interrupted))
+    auditor = Auditor(settings(tmp_path, runs=3, stepwise=True), FakeLauncher(ended(1), ended(64), WHOLE, interrupted))
     with pytest.raises(KeyboardInterrupt):
         auditor.run()
     (group,) = auditor.result(interrupted=True).groups
@@ -80,21 +98,21 @@ def test_too_few_whole_runs_are_inconclusive(tmp_path: Path) -> None:
 
 def test_a_run_that_fails_is_one_of_those_wanted(tmp_path: Path) -> None:
     failed = run(training("w1", steps=1, whole=False), exit_code=1)
-    (group,) = audit(tmp_path, ended(1), failed, ended(6), WHOLE, WHOLE, runs=3).groups
+    (group,) = audit(tmp_path, ended(1), failed, ended(64), WHOLE, WHOLE, runs=3).groups
     assert (group.verdict, group.compared) == (Verdict.INCONCLUSIVE, 2)
 
 
 def test_once_two_differ_all_end_where_the_first_did(tmp_path: Path) -> None:
     notes = Notes()
-    found = audit(tmp_path, ended(1), ended(6), differing(3, 24), ended(6), ended(6, "y"), runs=4, notes=notes)
+    found = audit(tmp_path, ended(1), ended(64), differing(3, 99), ended(64), ended(64, "y"), runs=4, notes=notes)
     (group,) = found.groups
     assert found.verdict is Verdict.NONDETERMINISTIC
     # The launcher of this test writes a log at once, so that it is not followed, but compared when it has ended.
-    assert [run.through for run in group.runs] == [1, 6, 6, 6, 6]
+    assert [run.through for run in group.runs] == [1, 64, 64, 64, 64]
     assert {run.status for run in group.runs} == {Status.ENDED}
     assert (group.distinct_results, group.compared) == (3, 4)
     assert ("differs", 3) in notes.found
-    assert "Ended early: run 1 after step 1, the others after step 6" in render(found, "markdown")
+    assert "Ended early: run 1 after step 1, the others after step 64" in render(found, "markdown")
 
 
 def test_a_whole_run_that_differs_counts_as_far_as_the_others(tmp_path: Path) -> None:
@@ -119,6 +137,7 @@ def test_a_run_that_goes_on_is_ended_where_the_one_it_differs_from_was(tmp_path:
                     log.write_text("".join(line + "\n" for line in lines[: number + 1]))
                     tick()
             except EnoughError:
+                assert ("differs", 4) in notes.found, "it is said while the run goes on"
                 spec.live.rename(spec.folder)
                 return RunOutcome(None, 1.0, ended=True)
             raise AssertionError("was not ended")
@@ -133,12 +152,12 @@ def test_a_run_that_goes_on_is_ended_where_the_one_it_differs_from_was(tmp_path:
 
 
 def test_fail_fast_ends_a_run_at_its_difference(tmp_path: Path) -> None:
-    (group,) = audit(tmp_path, ended(1), ended(6), differing(3, 24), runs=4, fail_fast=True).groups
-    assert len(group.runs) == 3
+    (group,) = audit(tmp_path, ended(1), differing(1, 64), runs=4, fail_fast=True).groups
+    assert len(group.runs) == 2
     assert group.verdict is Verdict.NONDETERMINISTIC
 
 
 def test_a_comparison_takes_a_whole_run(tmp_path: Path) -> None:
-    audit(tmp_path, ended(1), ended(6), WHOLE, WHOLE)
+    audit(tmp_path, ended(1), ended(64), WHOLE, WHOLE)
     loaded = baseline.load(str(tmp_path / "out"))
     assert loaded.recording.run.through is None

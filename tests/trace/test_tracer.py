@@ -333,32 +333,32 @@ def test_a_run_that_fails_with_the_flag_ends_its_trial(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ended_after", "expected"),
     [
-        ([2, 12, 60, 60], FlagTrial(runs=2, through=48)),
-        ([2, 12], FlagTrial(runs=2)),  # with the flag, the training is over before step 48
+        ([2, 128, 600, 600], FlagTrial(runs=2, through=512)),
+        ([2, 128], FlagTrial(runs=2)),  # with the flag, the training is over before step 512
     ],
 )
 def test_a_flag_is_tried_four_times_as_far_as_runs_were_ended(
     tmp_path: Path, ended_after: list[int], expected: FlagTrial
 ) -> None:
     audit = trace(tmp_path, Training(fixed_by=FLAG, ended_after=ended_after), stepwise=True)
-    assert [run.through for run in audit.groups[0].runs] == [2, 12]
+    assert [run.through for run in audit.groups[0].runs] == [2, 128]
     assert audit.culprit is not None
     assert audit.culprit.flags[0].trial == expected
 
 
-@pytest.mark.parametrize(("steps", "differs"), [(48, replace(DIFFERS, step=48)), (49, None)])
+@pytest.mark.parametrize(("steps", "differs"), [(512, replace(DIFFERS, step=512)), (513, None)])
 def test_what_differs_with_a_flag_counts_as_far_as_it_was_tried(
     tmp_path: Path, steps: int, differs: Difference | None
 ) -> None:
-    audit = trace(tmp_path, Training(ended_after=[2, 12, steps, steps]), stepwise=True)
+    audit = trace(tmp_path, Training(ended_after=[2, 128, steps, steps]), stepwise=True)
     assert audit.culprit is not None
-    assert audit.culprit.flags[0].trial == FlagTrial(runs=2, first_difference=differs, through=48)
+    assert audit.culprit.flags[0].trial == FlagTrial(runs=2, first_difference=differs, through=512)
 
 
 def test_racing_operations_are_recorded_as_far_as_runs_were_ended(tmp_path: Path) -> None:
-    launcher = Training(hides=("ops",), ended_after=[2, 12, 48, 48])
+    launcher = Training(hides=("ops",), ended_after=[2, 128, 512, 512])
     trace(tmp_path, launcher, stepwise=True)
-    assert [watch["last"] for watch in launcher.instrumented if watch["level"] == "racing"] == [12, 12]
+    assert [watch["last"] for watch in launcher.instrumented if watch["level"] == "racing"] == [128, 128]
 
 
 def test_the_runs_of_a_pair_have_different_values_of_what_varies(tmp_path: Path) -> None:
