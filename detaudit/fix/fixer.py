@@ -297,6 +297,8 @@ class Fixer:
                 before = self._tree.text(change.file)
                 after = applied(before, change) or before
                 for line, old, new in hunk_lines(before, after):
+                    if not old and set(new) <= set(change.needs):
+                        continue
                     hunks.append(
                         Hunk(file=change.file, line=line, old=old, new=new, flag=change.flag, without=one.without)
                     )

@@ -32,6 +32,7 @@ FOLDERS = {
     "cli": "The command line",
     "config": "Flags, recipes and configured audits",
     "launch": "Starting runs",
+    "fix": "Fixing a training",
     "runs": "What runs recorded",
     "store": "Results folders",
     "baseline": "Baselines",

@@ -55,7 +55,7 @@ def test_an_import_that_is_there_is_not_repeated() -> None:
     [
         ("x = 1\n", "import random\n\nr()\n\nx = 1\n"),
         ("import random\nx = 1\n", "import random\n\nr()\n\nx = 1\n"),
-        ("import os\n\nclass A:\n    import random\n", "import os\nimport random\n\nr()\n\nclass A:\n    import random\n"),
+        ("import os\n\nif x:\n import random\n", "import os\nimport random\n\nr()\n\nif x:\n import random\n"),
         ("import random", "import random\n\nr()\n"),
         ("", "import random\n\nr()\n"),
     ],
