@@ -100,21 +100,21 @@ class Framework(Generic[S]):
 
     @property
     def every(self) -> tuple[S, ...]:
-        """The steps of all threads that have something to record, those of the main thread last."""
-        return *self._others, self.main
+        """The steps of all threads that have something to record, those of the main thread first."""
+        return self.main, *self.others
 
     def keep(self, steps: S) -> None:
         """Keep the steps of a thread to the end."""
-        if steps is not self.main and steps not in self._others:
-            self._others.append(steps)
+        if steps is not self.main and steps not in self.others:
+            self.others.append(steps)
 
     def finish(self) -> None:
         """Write the ends of the trainings of all threads, and what models hold."""
         with self.undisturbed():
             with self.training.lock:
-                for steps in self.every:
+                for steps in (*self.others, self.main):
                     self.end_open_step(steps)
-            self.training.finish_all([steps.training for steps in self._others])
+            self.training.finish_all([steps.training for steps in self.others])
 
     def _forget(self) -> None:
         forked, self._pid = self._pid != os.getpid(), os.getpid()
@@ -123,6 +123,6 @@ class Framework(Generic[S]):
         self._restart()
 
     def _restart(self) -> None:
-        self._others: list[S] = []
+        self.others: list[S] = []
         self._here = _thread._local()
         self._of_main = threading.main_thread().ident
