@@ -8,6 +8,7 @@ import threading
 import time
 import types
 
+from ... import wire
 from ..process import frames, guard
 from ..process.guard import Guard
 from ..process.replace import replace
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _MOST_SEEDED = 20
 """The first fits whose seeds are recorded by line."""
 
-_LIBRARIES = ("catboost", "lightgbm", "xgboost")
+_LIBRARIES = [name for name, framework in wire.FRAMEWORKS.items() if framework.fits]
 
 
 class _Inside(threading.local):

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 NUMBER = "_detaudit_number"
 """The attribute that identifies a future: the name of the thread or task that made it, and a count, from 1."""
 
-_FRAMEWORKS = frozenset(("jax", "keras", "tensorflow", "torch"))
-
 _tasks: dict[int, str | None] = {}
 _here = _thread._local()
 _made: dict[str, int] = {}
@@ -65,7 +63,7 @@ def in_background() -> bool:
         return False
     # Each replica of a tf.distribute.MirroredStrategy has a thread.
     kind = type(thread)
-    return kind.__name__ != "_DummyThread" and kind.__module__.partition(".")[0] not in _FRAMEWORKS
+    return kind.__name__ != "_DummyThread" and kind.__module__.partition(".")[0] not in wire.FRAMEWORKS
 
 
 def ended_tasks() -> int:
