@@ -284,7 +284,7 @@ class FrameworkRow:
         self.operations = operations
         """The module here that records its operations, without which a trace ends at a step and a stage."""
         self.probes = probes
-        """The module here that records its tensors for ``detaudit.monitor``, if NumPy cannot read them."""
+        """The module here with ``takes`` and ``Probes`` for ``detaudit.monitor``. Without one, NumPy reads values."""
 
 
 FRAMEWORKS = {
