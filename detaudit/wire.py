@@ -155,7 +155,7 @@ import math
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 # Schema history. 1: first layout.
 SCHEMA = 1
@@ -234,6 +234,156 @@ START = "start of input "
 
 MOST_WEIGHTS = 10_000
 """The number of tensors that ``final`` lists at most, which keeps the line below a few MiB."""
+
+
+class FrameworkRow:
+    """What detaudit knows of a framework by its name, which is that of its module and of what it trains in event logs.
+
+    Modules here are those of recorder/, if nothing else is said. All but ``hooks`` may be left out.
+    """
+
+    def __init__(
+        self,
+        *,
+        hooks: Mapping[str, str],
+        first: Sequence[tuple[str, str, str]] = (),
+        fits: bool = False,
+        variables: bool = True,
+        seeds: Sequence[str] = (),
+        setters: Sequence[str] = (),
+        settings: Mapping[str, Sequence[str]] | None = None,
+        versions: Sequence[str] = (),
+        distributions: Sequence[str] = (),
+        flags: Sequence[str] = (),
+        mapped: Sequence[str] = (),
+        operations: str = "",
+        probes: str = "",
+    ) -> None:
+        self.hooks = hooks
+        """Modules that a script imports, each with the module in recorder/frameworks/ that hooks it."""
+        self.first = first
+        """Modules to hook before any flag is applied, each with the module here and the function that hooks it."""
+        self.fits = fits
+        """Whether its steps are fits of estimators."""
+        self.variables = variables
+        """Whether it reads environment variables when it is imported, or later."""
+        self.seeds = seeds
+        """Its functions whose first argument is a seed. Without one, they use the system's entropy."""
+        self.setters = setters
+        """Its functions that change a setting that a flag may have set."""
+        self.settings = settings or {}
+        """Modules, and the settings to read of each. Reading them initializes no device and no thread pool."""
+        self.versions = versions
+        """Other modules with it whose version may change the results of a training."""
+        self.distributions = distributions
+        """Names in the package index of what has these modules; by default its own."""
+        self.flags = flags
+        """Files of configs/flags/ with its flags and those of what it computes with."""
+        self.mapped = mapped
+        """Parts of the paths of files that a process maps if it has loaded it."""
+        self.operations = operations
+        """The module here that records its operations, without which a trace ends at a step and a stage."""
+        self.probes = probes
+        """The module here with ``takes`` and ``Probes`` for ``detaudit.monitor``. Without one, NumPy reads values."""
+
+
+FRAMEWORKS = {
+    "torch": FrameworkRow(
+        hooks={"torch": "torch.training"},
+        first=(
+            ("torch", "training.compilers", "torch_imported"),
+            ("torch._dynamo.eval_frame", "randomness.seeds", "restore_for_dynamo"),
+            ("torch.utils.data.dataloader", "randomness.order", "watch_loaders"),
+            ("torch.serialization", "process.children", "watch_torch"),
+        ),
+        seeds=("manual_seed", "seed", "random.manual_seed", "random.seed"),
+        setters=("use_deterministic_algorithms",),
+        settings={
+            "torch": (
+                "are_deterministic_algorithms_enabled()",
+                "is_deterministic_algorithms_warn_only_enabled()",
+                "utils.deterministic.fill_uninitialized_memory",
+                "backends.cudnn.enabled",
+                "backends.cudnn.benchmark",
+                "backends.cudnn.deterministic",
+                "backends.cudnn.allow_tf32",
+                "backends.cuda.matmul.allow_tf32",
+                "backends.mkldnn.enabled",
+                "backends.cpu.get_cpu_capability()",
+                "get_float32_matmul_precision()",
+                "get_default_dtype()",
+                "get_num_threads()",
+                "get_num_interop_threads()",
+                "version.cuda",
+                "backends.cudnn.version()",
+            )
+        },
+        versions=("triton", "torchvision", "torchaudio"),
+        distributions=("torch", "torchvision", "triton"),
+        flags=("torch", "cuda", "nccl", "horovod"),
+        mapped=("/libtorch",),
+        operations="frameworks.torch.operations",
+        probes="probes.torch",
+    ),
+    "tensorflow": FrameworkRow(
+        hooks={"tensorflow": "tensorflow.training"},
+        first=(("tensorflow", "randomness.tensorflow", "watch"),),
+        seeds=("random.set_seed", "random.Generator.from_non_deterministic_state"),
+        settings={
+            "tensorflow.python.framework.config": (
+                "is_op_determinism_enabled()",
+                "tensor_float_32_execution_enabled()",
+            ),
+            "tensorflow.python.eager.context": (
+                "_context.executing_eagerly()",
+                "_context._intra_op_parallelism_threads",  # its property would look for the devices
+                "_context._inter_op_parallelism_threads",
+            ),
+        },
+        versions=("tf_keras",),
+        distributions=("tensorflow", "tensorflow-cpu", "tf-keras"),
+        flags=("tensorflow",),
+        mapped=("/libtensorflow_", "/_pywrap_tensorflow"),
+        operations="frameworks.tensorflow.operations",
+        probes="probes.tensorflow",
+    ),
+    "keras": FrameworkRow(
+        hooks={},  # what it trains is recorded by its backend
+        settings={"keras": ("config.backend()", "config.floatx()", "config.dtype_policy().name")},
+        flags=("keras",),
+    ),
+    "jax": FrameworkRow(
+        hooks={
+            "jax": "jax.training",
+            "optax": "jax.updates",
+            "keras": "jax.updates",
+            "flax.linen.module": "jax.updates",
+            "flax.nnx": "jax.updates",
+            "jax.experimental.pjit": "jax.updates",
+            "jax.experimental.shard_map": "jax.updates",
+            "jax.scipy.optimize": "jax.updates",
+        },
+        seeds=("random.key", "random.PRNGKey"),
+        settings={
+            "jax": ("config.jax_enable_x64", "config.jax_default_matmul_precision", "config.jax_threefry_partitionable")
+        },
+        versions=("jaxlib", "optax"),
+        distributions=("jax", "jaxlib", "flax", "optax"),
+        flags=("jax",),
+        mapped=("/jaxlib/",),
+    ),
+    "sklearn": FrameworkRow(
+        hooks={"sklearn.base": "sklearn"},
+        fits=True,
+        variables=False,
+        distributions=("scikit-learn",),
+        mapped=("/sklearn/",),
+    ),
+    "xgboost": FrameworkRow(hooks={"xgboost": "boosters"}, fits=True, variables=False, mapped=("/libxgboost",)),
+    "lightgbm": FrameworkRow(hooks={"lightgbm": "boosters"}, fits=True, variables=False, mapped=("/lib_lightgbm",)),
+    "catboost": FrameworkRow(hooks={"catboost": "boosters"}, fits=True, variables=False, mapped=("/_catboost",)),
+}
+"""All that detaudit knows by name. To add one, see CONTRIBUTING.md."""
 
 _OF_JAX = ("JAX_THREEFRY_PARTITIONABLE", "JAX_DEFAULT_PRNG_IMPL", "JAX_RANDOM_SEED_OFFSET")
 _OF_CUDNN = ("TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC", "TF_CUDNN_USE_AUTOTUNE")

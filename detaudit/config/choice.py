@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from detaudit import wire
 from detaudit.config import yamlfile
 from detaudit.config.flags import Device, Flag
 from detaudit.errors import ConfigError
@@ -187,7 +188,6 @@ _SWITCHES: dict[tuple[str, FixedBy], tuple[str, ...]] = {
 }
 """The flags that the table of operations means."""
 
-_TRAINERS = ("torch", "tensorflow", "keras", "jax")
 _IN_KERNELS = (Cause.KERNEL, Cause.THREADS)
 """Causes inside operations: there a flag that matches certain lines too is no less suitable."""
 
@@ -248,7 +248,7 @@ def _framework(op: str, frameworks: Mapping[str, str]) -> str:
 
 
 def _may_fix(flag: Flag, cause: Cause, source: Source | None, framework: str) -> bool:
-    if cause not in flag.causes or (framework and flag.framework in _TRAINERS and flag.framework != framework):
+    if cause not in flag.causes or (framework and flag.framework in wire.FRAMEWORKS and flag.framework != framework):
         return False
     # A flag that matches lines of another kind does nothing for this one.
     return not (source is not None and flag.matches) or cause in _IN_KERNELS
@@ -257,7 +257,7 @@ def _may_fix(flag: Flag, cause: Cause, source: Source | None, framework: str) ->
 def _sorted(flags: Iterable[Flag], cause: Cause) -> list[Flag]:
     def priority(flag: Flag) -> tuple[bool, int, bool]:
         rank = flag.causes.index(cause) if cause in flag.causes else len(flag.causes)
-        return flag.action == "fallback", rank, flag.framework not in _TRAINERS
+        return flag.action == "fallback", rank, flag.framework not in wire.FRAMEWORKS
 
     return sorted(flags, key=priority)
 

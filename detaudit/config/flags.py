@@ -5,35 +5,29 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import msgspec
 
+from detaudit import wire
 from detaudit.config import yamlfile
 from detaudit.errors import ConfigError, UnknownNameError, UsageError
 from detaudit.model import Cause, HandLine, SourceMatch
 
-Framework: TypeAlias = Literal[
-    "python",
-    "system",
-    "openmp",
-    "mkl",
-    "onednn",
-    "numpy",
-    "torch",
-    "cuda",
-    "nccl",
-    "horovod",
-    "tensorflow",
-    "keras",
-    "jax",
-]
 Device: TypeAlias = Literal["cpu", "gpu", "multi-gpu"]
 Action: TypeAlias = Literal["standard", "fallback", "opt-in", "diagnostic"]
 
 DEVICES: tuple[Device, ...] = get_args(Device)
-FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
+FRAMEWORKS = (
+    *("python", "system", "openmp", "mkl", "onednn", "numpy"),
+    *(file for framework in wire.FRAMEWORKS.values() for file in framework.flags),
+)
 """Each is a file of the catalogue, in this order."""
+
+if TYPE_CHECKING:
+    Framework: TypeAlias = str
+else:
+    Framework = Literal[FRAMEWORKS]
 
 SEARCHED: tuple[Action, ...] = ("standard", "fallback")
 """The flags that detaudit tries or recommends without being asked to."""

@@ -21,14 +21,9 @@ _REREAD = 50
 """Looks after which all processes are read again: the number of one that ended may be given to one of the run."""
 
 _MAPPED = {
-    "/libtorch": "torch",
-    "/libtensorflow_": "tensorflow",
-    "/_pywrap_tensorflow": "tensorflow",
-    "/jaxlib/": "jax",
-    "/sklearn/": "scikit-learn",
-    "/libxgboost": "xgboost",
-    "/lib_lightgbm": "lightgbm",
-    "/_catboost": "catboost",
+    part: (framework.distributions or (name,))[0]
+    for name, framework in wire.FRAMEWORKS.items()
+    for part in framework.mapped
 }
 """Part of the path of a file that a process with a framework has mapped, and the framework."""
 

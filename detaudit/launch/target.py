@@ -16,6 +16,7 @@ from detaudit import redact
 from detaudit.config.yamlfile import nearest
 from detaudit.errors import UnknownNameError, UsageError
 from detaudit.launch.workspace import repository_root
+from detaudit.wire import FRAMEWORKS
 
 # Find the Python that runs the training if the user names none.
 #
@@ -23,7 +24,7 @@ from detaudit.launch.workspace import repository_root
 # The user then means the Python that ``python train.py`` would start, or that of the project.
 
 
-_FRAMEWORKS = ("torch", "tensorflow", "jax", "sklearn", "xgboost", "lightgbm", "catboost")
+_TRAINING = tuple(name for name, framework in FRAMEWORKS.items() if framework.hooks)
 """One of them is installed where detaudit was installed beside a training. NumPy says nothing: h5py brings it."""
 
 
@@ -53,7 +54,7 @@ def is_tool() -> bool:
     active = _active(os.environ)
     if Path(sys.argv[0]).name == "__main__.py" or (active and os.path.realpath(active) == os.path.realpath(sys.prefix)):
         return False
-    return (bool(active) and not _is_virtual()) or not any(map(find_spec, _FRAMEWORKS))
+    return (bool(active) and not _is_virtual()) or not any(map(find_spec, _TRAINING))
 
 
 def pytest_without_plugin(command: Sequence[str]) -> str:
@@ -259,9 +260,9 @@ def _check_script(script: str) -> None:
 
 
 KNOWN = (
-    *("torch", "torchvision", "triton", "tensorflow", "tensorflow-cpu", "tf-keras", "keras", "jax", "jaxlib", "flax"),
-    *("optax", "numpy", "scipy", "scikit-learn", "pandas", "pillow", "opencv-python", "horovod", "lightning"),
-    *("transformers", "accelerate", "xgboost", "lightgbm", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
+    *(one for name, framework in FRAMEWORKS.items() for one in framework.distributions or (name,)),
+    *("numpy", "scipy", "pandas", "pillow", "opencv-python", "horovod", "lightning", "transformers", "accelerate"),
+    *("nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
 )
 """Distributions whose version may change the result of a training."""
 

@@ -137,7 +137,7 @@ OUTPUTS = (Stage.SAVED, Stage.PRINTED, Stage.EXIT)
 UNHOOKED = (Stage.STDOUT, Stage.ARTIFACT, *OUTPUTS, Stage.RETURNED)
 """What is compared without a hook. Printed losses have steps of their own; the others have none."""
 
-FITTED = ("sklearn", "xgboost", "lightgbm", "catboost")
+FITTED = tuple(name for name, framework in wire.FRAMEWORKS.items() if framework.fits)
 """The frameworks whose trainings are fits of estimators."""
 
 NAMED = (Stage.ARTIFACT, *OUTPUTS, Stage.RETURNED)

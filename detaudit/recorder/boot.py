@@ -6,11 +6,11 @@ import atexit
 import os
 
 from .. import wire
-from .frameworks import ADAPTERS
+from .frameworks import HOOKS
 from .patches import flags
 from .process import children, imports
 from .process.recorder import Recorder
-from .process.settings import FRAMEWORKS, SettingsRecorder
+from .process.settings import READ_VARIABLES, SettingsRecorder
 from .randomness import system
 
 TYPE_CHECKING = False
@@ -21,14 +21,10 @@ if TYPE_CHECKING:
 _GENERATORS = ("random", "numpy.random")
 """Modules with a global random generator; see training/generators.py."""
 
-_SEEDED = ("random", "numpy.random", "torch", "tensorflow", "jax")
-"""Modules with functions that take a seed; see randomness/seeds.py."""
-
 _HOOKED_FIRST = (
     ("random", "randomness.seeds", "watch_python"),
     ("numpy.random", "randomness.seeds", "watch_numpy"),
     ("numba.core.config", "randomness.seeds", "restore"),
-    ("torch._dynamo.eval_frame", "randomness.seeds", "restore_for_dynamo"),
     ("concurrent.futures._base", "randomness.order", "watch_futures"),
     ("concurrent.futures.thread", "process.threads", "name_tasks"),
     ("threading", "process.writers", "watch_threads"),
@@ -40,10 +36,8 @@ _HOOKED_FIRST = (
     ("joblib.parallel", "process.threads", "watch_joblib"),
     ("subprocess", "process.children", "watch_subprocess"),
     ("queue", "randomness.order", "watch"),
-    ("tensorflow", "randomness.tensorflow", "watch"),
-    ("torch.utils.data.dataloader", "randomness.order", "watch_loaders"),
-    ("torch.serialization", "process.children", "watch_torch"),
     ("h5py._hl.files", "process.children", "watch_h5py"),
+    *[hooked for framework in wire.FRAMEWORKS.values() for hooked in framework.first],
 )
 """Modules to hook before any flag is applied, and for each the module here and the function that hooks it."""
 
@@ -67,8 +61,7 @@ def _watch_framework(recorder: Recorder, name: str) -> None:
     def install(module: ModuleType) -> None:
         import importlib
 
-        adapter = importlib.import_module("." + ADAPTERS[name], __package__ + ".frameworks")
-        adapter.install(module, recorder)
+        importlib.import_module("." + HOOKS[name], __package__ + ".frameworks").install(module, recorder)
 
     imports.when_imported(name, recorder.sink, install)
 
@@ -98,12 +91,11 @@ def _prepare_for_calls(recorder: Recorder) -> None:
     def prepare(_: ModuleType) -> None:
         from . import probes
         from .probes import returned
-        from .training import compilers, record
+        from .training import record
 
         record.prepare(recorder)
         probes.prepare(recorder)
         returned.prepare(recorder)
-        imports.when_imported("torch", recorder.sink, compilers.torch_imported)
 
     imports.when_imported("detaudit", recorder.sink, prepare)
 
@@ -111,7 +103,7 @@ def _prepare_for_calls(recorder: Recorder) -> None:
 def _watch_settings(recorder: Recorder) -> None:
     settings = SettingsRecorder(recorder)
     settings.install()
-    for name in (*FRAMEWORKS, "detaudit"):
+    for name in (*READ_VARIABLES, "detaudit"):
         imports.when_imported(name, recorder.sink, lambda _, name=name: settings.imported(name))  # type: ignore[misc]
 
 
@@ -147,9 +139,9 @@ def start() -> None:
         imports.when_imported(module, recorder.sink, flags.applier(instruction, recorder.sink))
     for name in _GENERATORS:
         _watch_generator(recorder, name)
-    for name in _SEEDED:
+    for name in ("random", "numpy.random", *[name for name, one in wire.FRAMEWORKS.items() if one.seeds]):
         _watch_seeds(recorder, name)
-    for name in ADAPTERS:
+    for name in HOOKS:
         _watch_framework(recorder, name)
     _prepare_for_calls(recorder)
     recorder.sink.guarded("watch", lambda: _instrument(recorder))

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 LINES = "lines.tracer"
 """The module here that records lines of user code, and the files that they open."""
 
-FRAMEWORKS = {"torch": "frameworks.torch.operations", "tensorflow": "frameworks.tensorflow.operations"}
-"""Framework, and the module here that records its operations."""
-
 
 def prepare(recorder: Recorder) -> None:
     """Install what ENV_WATCH requests: for lines now, for operations when a framework is imported."""
@@ -35,12 +32,13 @@ def prepare(recorder: Recorder) -> None:
         lines.install_opened(stream)
         lines.install(stream)
         return
-    for name, own in FRAMEWORKS.items():
+    for name, framework in wire.FRAMEWORKS.items():
 
-        def install(module: ModuleType, own: str = own) -> None:
+        def install(module: ModuleType, own: str = framework.operations) -> None:
             _load(own).install(module, stream)
 
-        imports.when_imported(name, recorder.sink, install)
+        if framework.operations:
+            imports.when_imported(name, recorder.sink, install)
 
 
 def _load(own: str) -> ModuleType:

@@ -229,7 +229,7 @@ class Tracer:
         if self._plan.varying.varying:
             self._instrumented.numbers = (1, 2)
         self._trials = FlagTrials(settings, request.recipe, request.catalogue, self._runner, self._observer)
-        self._instrumented.racing = choice.names(("torch", "tensorflow"), ())
+        self._instrumented.racing = choice.names(wire.FRAMEWORKS, ())
         if request.replay is not None:  # its inputs have to fit into memory, with room for copies and results
             self._instrumented.saves_calls_below = int(psutil.virtual_memory().available // 8)
         self._environment = environment.describe({**os.environ, **settings.env})
@@ -327,7 +327,8 @@ class Tracer:
     @property
     def _has_operations(self) -> bool:
         """Whether a framework was imported whose operations can be recorded."""
-        return not self._first or bool({"torch", "tensorflow"}.intersection(self._known().fixes.frameworks))
+        known = {name for name, framework in wire.FRAMEWORKS.items() if framework.operations}
+        return not self._first or not known.isdisjoint(self._known().fixes.frameworks)
 
     def _among_operations(self, window: Window) -> Culprit | None:
         """Record every operation in the window, or in a better one, until the first that differs is known."""

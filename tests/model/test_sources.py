@@ -120,7 +120,7 @@ def test_the_recorder_reports_these_calls() -> None:
 def recorded() -> list[Source]:
     """Return a line for every call that the recorder may report."""
     functions = {f"{module}.{name}" for module, names in seeds.FUNCTIONS.items() for name in names}
-    calls = {seeds._ALIASES.get(name, name) for name in functions} | {"random.Random"}
+    calls = {seeds.ALIASES.get(name, name) for name in functions} | {"random.Random"}
     found = [source(call, kind=kind) for call in calls for kind in (SourceKind.UNSEEDED, *SEEDING)]
     found += [source(f"{module}.normal", module) for module in (*seeds._GENERATORS, "tensorflow")]
     return found + [source(call, kind=kind) for call, kind in SYSTEM]

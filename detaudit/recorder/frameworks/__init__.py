@@ -1,26 +1,20 @@
-"""One adapter for each framework, loaded only when the script imports the framework."""
+"""What hooks each framework, loaded only when the script imports the framework."""
 
-ADAPTERS = {
-    "torch": "torch.training",
-    "tensorflow": "tensorflow.training",
-    "jax": "jax.training",
-    "optax": "jax.updates",
-    "keras": "jax.updates",
-    "sklearn.base": "sklearn",
-    "xgboost": "boosters.xgboost",
-    "lightgbm": "boosters.lightgbm",
-    "catboost": "boosters.catboost",
-    "flax.linen.module": "jax.updates",
-    "flax.nnx": "jax.updates",
-    "jax.experimental.pjit": "jax.updates",
-    "jax.experimental.shard_map": "jax.updates",
-    "jax.scipy.optimize": "jax.updates",
-    "chainer.optimizer": "unfollowed",
-    "gensim.models.word2vec": "unfollowed",
-    "mxnet.gluon.trainer": "unfollowed",
-    "prophet.forecaster": "unfollowed",
-    "statsmodels.base.model": "unfollowed",
-    "surprise.prediction_algorithms.algo_base": "unfollowed",
-    "tinygrad.nn.optim": "unfollowed",
+from ... import wire
+
+UNFOLLOWED = {
+    "chainer.optimizer": ("GradientMethod", "update"),
+    "gensim.models.word2vec": ("Word2Vec", "train"),
+    "mxnet.gluon.trainer": ("Trainer", "step"),
+    "prophet.forecaster": ("Prophet", "fit"),
+    "statsmodels.base.model": ("Results", "__init__"),
+    "surprise.prediction_algorithms.algo_base": ("AlgoBase", "fit"),
+    "tinygrad.nn.optim": ("Optimizer", "step"),
+}
+"""Module, and the class and the method in it that every training of its package calls, as its source has them."""
+
+HOOKS = {
+    **{module: own for framework in wire.FRAMEWORKS.values() for module, own in framework.hooks.items()},
+    **dict.fromkeys(UNFOLLOWED, "unfollowed"),
 }
 """Module that a script imports, and the module here that hooks it."""

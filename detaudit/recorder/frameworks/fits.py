@@ -8,10 +8,13 @@ import threading
 import time
 import types
 
-from ..process import frames, guard, threads
+from ... import wire
+from ..process import frames, guard
+from ..process.guard import Guard
 from ..process.replace import replace
 from ..randomness import seeds
 from ..training import clocks, digest
+from ..training.framework import Framework, Steps
 from ..training.steps import LastLoss, Training
 from . import estimators
 from .estimators import ArrayReader, Estimators, read
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 _MOST_SEEDED = 20
 """The first fits whose seeds are recorded by line."""
 
-_LIBRARIES = ("catboost", "lightgbm", "xgboost")
+_LIBRARIES = [name for name, framework in wire.FRAMEWORKS.items() if framework.fits]
 
 
 class _Inside(threading.local):
@@ -45,22 +48,18 @@ inside = _Inside()
 class FitTraining(Training):
     """The fits of one library, in one thread or task of a pool."""
 
-    def __init__(self, framework: str, recorder: Recorder, *, main: FitTraining | None = None) -> None:
-        self._recorder = recorder
-        self._values = ArrayReader()
-        super().__init__(framework, recorder, self._values, main=main)
-        self._observe, self._stepped = self._stepped, self._advance
+    _reader: ArrayReader
 
-    def for_thread(self) -> FitTraining:
-        """Return a training for the fits of the same library in a thread."""
-        other = FitTraining(self._framework, self._recorder, main=self)
-        other.lock = self.lock
-        return other
+    def __init__(
+        self, framework: str, recorder: Recorder, reader: ArrayReader, *, main: Training | None = None
+    ) -> None:
+        super().__init__(framework, recorder, reader, main=main)
+        self._observe, self._stepped = self._stepped, self._advance
 
     def forget(self) -> None:
         """Start over, as in a forked child."""
         super().forget()
-        self.weights: Any = Estimators(self._values)
+        self.weights: Any = Estimators(self._reader)
 
     def _alone(self) -> bool:
         """Whether steps are fits: a scaler that is fitted before a training is no step of that training."""
@@ -82,7 +81,7 @@ class FitTraining(Training):
         seeds: list[tuple[str, Any]] = []
         parts = None
         try:
-            parts = self._values.parts(read(data, seeds))
+            parts = self._reader.parts(read(data, seeds))
         except Exception as error:
             guard.pass_on(error)  # otherwise, of an iterator, which must not be used up; it explains, and decides not
         if seeds and self.wants("rng"):
@@ -103,7 +102,7 @@ class FitTraining(Training):
     def end(self, name: str, result: Any) -> None:
         """Write a finished fit with what was learned."""
         arrays = read(result)
-        parts = self._values.parts(arrays)
+        parts = self._reader.parts(arrays)
         self.steps += 1
         value = _loss(result)
         self._final_loss = LastLoss(value)
@@ -127,37 +126,50 @@ def _loss(result: Any) -> float | None:
     return None
 
 
+class FitSteps(Steps):
+    """The fits of one library in one thread."""
+
+    training: FitTraining
+
+
+class Library(Framework[FitSteps]):
+    """A library whose fits are steps. It is one from its first fit on."""
+
+    training_type = FitTraining
+
+    def __init__(self, name: str, recorder: Recorder, unlock: Callable[[], None]) -> None:
+        self.name, self._unlock = name, unlock
+        super().__init__(recorder, ArrayReader())
+
+    def steps(self, training: Training) -> FitSteps:
+        """Return the steps of a thread that begins to fit."""
+        return FitSteps(training)
+
+    def forget(self, forked: bool) -> None:
+        """Start over: another thread may hold the lock of all fits in the moment of a fork."""
+        self._unlock()
+        super().forget(forked)
+
+
 class Fits:
-    """Finds the outermost fits of a process, and the training that each belongs to."""
+    """Finds the outermost fits of a process, and the library that each belongs to."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._threads: dict[str, threads.PerThread] = {}
+        self._libraries: dict[str, Library] = {}
+        self._unlock()
+
+    def _unlock(self) -> None:
         self._lock = threading.Lock()
 
     def training(self, library: str) -> FitTraining:
         """Return the training that the fits of a library in this thread belong to."""
         library = library if library in _LIBRARIES else "sklearn"
         with self._lock:
-            if library not in self._threads:
-                self._threads[library] = self._start(FitTraining(library, self._recorder))
-            every = self._threads[library]
-        fit_training: FitTraining = every.now()
-        every.keep(fit_training)
-        return fit_training
-
-    def _start(self, main: FitTraining) -> threads.PerThread:
-        def finish() -> None:
-            main.finish_all(every.others)
-
-        def forget() -> None:
-            self._lock = threading.Lock()  # another thread may hold it in the moment of a fork
-            main.forget()
-            every.restart(main)
-
-        every = threads.PerThread(main, main.for_thread)
-        self._recorder.at_end(finish, forget)
-        return every
+            if library not in self._libraries:
+                self._libraries[library] = Library(library, self._recorder, self._unlock)
+            framework = self._libraries[library]
+        return framework.kept.training
 
     def call(
         self, function: Callable[..., Any], args: Any, kwargs: Any, *, name: str, library: str, learner: Any = None
@@ -167,21 +179,29 @@ class Fits:
         ``learner`` is what learns, None if it is what the function returns.
         """
         recorded_elsewhere = learner is not None and estimators.recorded_elsewhere(learner)
+        guarded = Guard(self._undigested, name)
         if learner is not None and not recorded_elsewhere:
-            self._guarded(name, lambda: estimators.remember(learner))
+            with guarded:
+                estimators.remember(learner)
         if inside.now or recorded_elsewhere:
             return function(*args, **kwargs)
         data = (args if learner is None else args[1:], kwargs)
         inside.now = True
         try:
-            self._guarded(name, lambda: self._begin(library, name, data))
+            with guarded, (training := self.training(library)).lock:
+                training.begin(name, data)
             began = time.perf_counter()
             result = function(*args, **kwargs)
             clocks.add(time.perf_counter() - began)
-            self._guarded(name, lambda: self._end(library, name, result if learner is None else learner))
+            with guarded, (training := self.training(library)).lock:
+                training.end(name, result if learner is None else learner)
         finally:
             inside.now = False
         return result
+
+    def _undigested(self, name: str, error: Exception) -> None:
+        kind = "" if isinstance(error, estimators.UndigestedError) else type(error).__name__ + ": "
+        self._recorder.sink.write({"k": "undigested", "what": name, "why": (kind + str(error))[:500]})
 
     def freed(self, owner: Any) -> None:
         """Read an estimator that is being freed, which may happen in the middle of anything; raise nothing."""
@@ -195,24 +215,6 @@ class Fits:
         finally:
             inside.now = False
             self._lock.release()
-
-    def _begin(self, library: str, name: str, data: Any) -> None:
-        training = self.training(library)
-        with training.lock:
-            training.begin(name, data)
-
-    def _end(self, library: str, name: str, result: Any) -> None:
-        training = self.training(library)
-        with training.lock:
-            training.end(name, result)
-
-    def _guarded(self, name: str, function: Callable[[], None]) -> None:
-        try:
-            function()
-        except Exception as error:
-            guard.pass_on(error)
-            kind = "" if isinstance(error, estimators.UndigestedError) else type(error).__name__ + ": "
-            self._recorder.sink.write({"k": "undigested", "what": name, "why": (kind + str(error))[:500]})
 
 
 _fits: Fits | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..process.replace import replace
+from . import UNFOLLOWED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,21 +14,9 @@ if TYPE_CHECKING:
     from ..process.recorder import Recorder
 
 
-TRAINS = {
-    "chainer.optimizer": ("GradientMethod", "update"),
-    "gensim.models.word2vec": ("Word2Vec", "train"),
-    "mxnet.gluon.trainer": ("Trainer", "step"),
-    "prophet.forecaster": ("Prophet", "fit"),
-    "statsmodels.base.model": ("Results", "__init__"),
-    "surprise.prediction_algorithms.algo_base": ("AlgoBase", "fit"),
-    "tinygrad.nn.optim": ("Optimizer", "step"),
-}
-"""Module, and the class and the method in it that every training of its package calls, as its source has them."""
-
-
 def install(module: ModuleType, recorder: Recorder) -> None:
     """Write an ``unseen`` line at the first training of each process."""
-    kind, name = TRAINS[module.__name__]
+    kind, name = UNFOLLOWED[module.__name__]
     package = module.__name__.partition(".")[0]
     call = "%s.%s" % (package, kind if name == "__init__" else "%s.%s" % (kind, name))
     noted: list[str] = []

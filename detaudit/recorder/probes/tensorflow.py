@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from .log import ProbeLog
 
 
-class TensorFlowProbes:
+def takes(tf: Any, value: Any) -> bool:
+    """Return whether a value is a tensor of TensorFlow."""
+    return hasattr(tf, "is_tensor") and bool(tf.is_tensor(value))
+
+
+class Probes:
     """Records tensors, and returns identities of them that record their gradients."""
 
     def __init__(self, tf: Any, log: ProbeLog) -> None:
@@ -74,6 +79,10 @@ class TensorFlowProbes:
             return gradient
 
         return identity(value)
+
+    def gradient(self, value: Any, name: str) -> None:
+        """Record a gradient that the script passes."""
+        self.note(value, name, gradient=True, after_loss=True)
 
     def note(self, value: Any, name: str, *, gradient: bool, after_loss: bool = False) -> None:
         """Record a value now, or, if a graph is being built, whenever that graph runs.

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from .log import ProbeLog
 
 
-class TorchProbes:
+def takes(torch: Any, value: Any) -> bool:
+    """Return whether a value is a tensor of torch."""
+    return isinstance(value, getattr(torch, "Tensor", ()))
+
+
+class Probes:
     """Records tensors, and adds a hook to each one that may get a gradient."""
 
     def __init__(self, torch: Any, log: ProbeLog) -> None:
@@ -24,8 +29,12 @@ class TorchProbes:
         self._reader = TorchReader(torch)
         self._on_leaves: dict[tuple[int, str], tuple[weakref.ref[Any], Any]] = {}
 
-    def monitor(self, tensor: Any, name: str) -> None:
-        """Record a tensor, and its gradient later.
+    def in_graph(self) -> bool:
+        """Return False: what is traced is refused."""
+        return False
+
+    def monitor(self, tensor: Any, name: str) -> Any:
+        """Record a tensor, and its gradient later. Return the tensor.
 
         Raises RuntimeError if it has no values: on the meta device, in a trace, or while a CUDA graph is captured.
         """
@@ -33,6 +42,11 @@ class TorchProbes:
         self.note(tensor, name, gradient=False)
         if tensor.requires_grad:
             self._watch_gradient(tensor, name)
+        return tensor
+
+    def gradient(self, tensor: Any, name: str) -> None:
+        """Record a gradient that the script passes."""
+        self.note(tensor, name, gradient=True)
 
     def _refuse_unreadable(self, tensor: Any) -> None:
         torch = self._torch

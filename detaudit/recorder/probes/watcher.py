@@ -5,17 +5,31 @@ from __future__ import annotations
 import importlib
 import sys
 
+from ... import wire
 from . import log
 from .log import ProbeLog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Sequence
+    from typing import Any, Protocol
 
     from ..process.recorder import Recorder
-    from .tensorflow import TensorFlowProbes
-    from .torch import TorchProbes
+
+    class Probes(Protocol):
+        """The probes of a framework."""
+
+        def monitor(self, value: Any, name: str) -> Any:
+            """Record a tensor and later its gradient, and return the tensor or its replacement."""
+
+        def gradient(self, value: Any, name: str) -> None:
+            """Record a gradient."""
+
+        def in_graph(self) -> bool:
+            """Return whether a graph is being built, whose values are recorded when it runs."""
+
+        def on_host(self, run: Callable[..., None], tensors: Sequence[Any]) -> Any:
+            """Add a call of ``run`` with the arrays of these tensors to that graph, if one is being built."""
 
 
 class ProbeWatcher:
@@ -24,8 +38,7 @@ class ProbeWatcher:
     def __init__(self, recorder: Recorder) -> None:
         self.log = ProbeLog(recorder)
         self._arrays = log.NumpyReader()
-        self._torch: TorchProbes | None = None
-        self._tensorflow: TensorFlowProbes | None = None
+        self._of: dict[str, Probes] = {}
 
     def guarded(self, where: str, function: Callable[[], object]) -> None:
         """Call ``function`` and record its exception once; it never reaches the script."""
@@ -43,42 +56,36 @@ class ProbeWatcher:
             return value
 
     def _visit(self, value: Any, name: str) -> Any:
-        torch, tensorflow = self._readers(value)
-        if torch is not None:
-            torch.monitor(value, name)
-        elif tensorflow is not None:
-            return tensorflow.monitor(value, name)
-        else:
-            self._note(value, name, gradient=False)
+        probes = self._probes(value)
+        if probes is not None:
+            return probes.monitor(value, name)
+        self._note(value, name, gradient=False)
         return value
 
     def gradient(self, value: Any, name: str) -> None:
         """Record a gradient that the script passes."""
-        torch, tensorflow = self._readers(value)
-        if torch is not None:
-            torch.note(value, name, gradient=True)
-        elif tensorflow is not None:
-            tensorflow.note(value, name, gradient=True, after_loss=True)
+        probes = self._probes(value)
+        if probes is not None:
+            probes.gradient(value, name)
         else:
             self._note(value, name, gradient=True)
 
-    def graph_of(self, values_: list[Any]) -> TensorFlowProbes | None:
-        """Return the probes that can add to the TensorFlow graph these values belong to, None if there is none."""
-        readers = [self._readers(value)[1] for value in values_]
-        return next((reader for reader in readers if reader is not None and reader.in_graph()), None)
+    def graph_of(self, values_: list[Any]) -> Probes | None:
+        """Return the probes that can add to the graph these values belong to, None if there is none."""
+        every = [self._probes(value) for value in values_]
+        return next((probes for probes in every if probes is not None and probes.in_graph()), None)
 
-    def _readers(self, value: Any) -> tuple[TorchProbes | None, TensorFlowProbes | None]:
-        torch: Any = sys.modules.get("torch")
-        if torch is not None and isinstance(value, getattr(torch, "Tensor", ())):
-            if self._torch is None:
-                self._torch = importlib.import_module(".torch", __package__).TorchProbes(torch, self.log)
-            return self._torch, None
-        tf: Any = sys.modules.get("tensorflow")
-        if tf is not None and hasattr(tf, "is_tensor") and tf.is_tensor(value):
-            if self._tensorflow is None:
-                self._tensorflow = importlib.import_module(".tensorflow", __package__).TensorFlowProbes(tf, self.log)
-            return None, self._tensorflow
-        return None, None
+    def _probes(self, value: Any) -> Probes | None:
+        """Return the probes of the framework that a tensor is of, None for other values."""
+        for name, framework in wire.FRAMEWORKS.items():
+            module = sys.modules.get(name) if framework.probes else None
+            if module is not None:
+                own = importlib.import_module("." + framework.probes, __package__.rpartition(".")[0])
+                if own.takes(module, value):
+                    if name not in self._of:
+                        self._of[name] = own.Probes(module, self.log)
+                    return self._of[name]
+        return None
 
     def _note(self, value: Any, name: str, *, gradient: bool) -> None:
         with self.log.lock:

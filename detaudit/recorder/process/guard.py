@@ -10,6 +10,7 @@ import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -46,6 +47,26 @@ def raised(error: BaseException) -> bool:
         codes.append(trace.tb_frame.f_code)
         trace = trace.tb_next
     return any(_code(signals.getsignal(number)) in codes for number in range(1, signals.NSIG))
+
+
+class Guard:
+    """A context for what a hook does: ``note(where, error)`` is called if it fails, and the script goes on.
+
+    What a signal handler raises reaches the script, such as a timeout, and what is no Exception, such as an
+    interruption.
+    """
+
+    def __init__(self, note: Callable[[str, Exception], None], where: str) -> None:
+        self._note, self._where = note, where
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, Exception) or raised(error):
+            return False
+        self._note(self._where, error)
+        return True
 
 
 def _code(handler: Any) -> Any:

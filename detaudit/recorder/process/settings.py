@@ -11,61 +11,24 @@ from .replace import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from .recorder import Recorder
 
-SETTINGS = {
+SETTINGS: dict[str, Sequence[str]] = {
     "sys": ("flags.hash_randomization",),
-    "torch": (
-        "are_deterministic_algorithms_enabled()",
-        "is_deterministic_algorithms_warn_only_enabled()",
-        "utils.deterministic.fill_uninitialized_memory",
-        "backends.cudnn.enabled",
-        "backends.cudnn.benchmark",
-        "backends.cudnn.deterministic",
-        "backends.cudnn.allow_tf32",
-        "backends.cuda.matmul.allow_tf32",
-        "backends.mkldnn.enabled",
-        "backends.cpu.get_cpu_capability()",
-        "get_float32_matmul_precision()",
-        "get_default_dtype()",
-        "get_num_threads()",
-        "get_num_interop_threads()",
-        "version.cuda",
-        "backends.cudnn.version()",
-    ),
-    "tensorflow.python.framework.config": ("is_op_determinism_enabled()", "tensor_float_32_execution_enabled()"),
-    "tensorflow.python.eager.context": (
-        "_context.executing_eagerly()",
-        "_context._intra_op_parallelism_threads",  # its property would look for the devices
-        "_context._inter_op_parallelism_threads",
-    ),
-    "jax": ("config.jax_enable_x64", "config.jax_default_matmul_precision", "config.jax_threefry_partitionable"),
-    "keras": ("config.backend()", "config.floatx()", "config.dtype_policy().name"),
+    **{module: names for framework in wire.FRAMEWORKS.values() for module, names in framework.settings.items()},
 }
-"""Module, and the settings to read if it was imported. Reading them initializes no device and no thread pool."""
+"""Module, and the settings to read if it was imported."""
 
-FRAMEWORKS = ("numpy", "torch", "tensorflow", "jax", "keras")
+READ_VARIABLES = ("numpy", *[name for name, framework in wire.FRAMEWORKS.items() if framework.variables])
 """Modules that read environment variables at import or later."""
 
 _WITH_VERSION = (
-    *FRAMEWORKS,
-    *(
-        "tf_keras",
-        "jaxlib",
-        "triton",
-        "horovod",
-        "torchvision",
-        "torchaudio",
-        "scipy",
-        "sklearn",
-        "pandas",
-        "PIL",
-        "cv2",
-    ),
-    *("lightning", "transformers", "accelerate", "optax", "xgboost", "lightgbm"),
+    "numpy",
+    *[module for name, framework in wire.FRAMEWORKS.items() for module in (name, *framework.versions)],
+    *("horovod", "scipy", "pandas", "PIL", "cv2", "lightning", "transformers", "accelerate"),
 )
 """Packages whose version may change the results of a training."""
 
@@ -146,7 +109,7 @@ class SettingsRecorder:
         if user_frame is not None:
             self._changes += 1
             file, line = frames.location(user_frame)
-            after = [module for module in FRAMEWORKS if module in sys.modules]
+            after = [module for module in READ_VARIABLES if module in sys.modules]
             change = {"k": "environ", "name": name, "value": value, "file": file, "line": line, "after": after}
             self._sink.write(change)
 
@@ -156,7 +119,7 @@ class SettingsRecorder:
             self._wanted = True
             self._recorder.at_end(self._finish, self._forget)
             self._recorder.at_step(self._at_step)
-        if name in FRAMEWORKS:
+        if name in READ_VARIABLES:
             self._environ[name] = _variables()
         # Python removes __main__ before the end.
         self._script = getattr(sys.modules.get("__main__"), "__file__", None) or self._script

@@ -1,4 +1,4 @@
-"""Names of threads that repeat in every run, tasks of pools, and one object for each thread."""
+"""Names of threads that repeat in every run, and tasks of pools."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 NUMBER = "_detaudit_number"
 """The attribute that identifies a future: the name of the thread or task that made it, and a count, from 1."""
-
-_FRAMEWORKS = frozenset(("jax", "keras", "tensorflow", "torch"))
 
 _tasks: dict[int, str | None] = {}
 _here = _thread._local()
@@ -65,7 +63,7 @@ def in_background() -> bool:
         return False
     # Each replica of a tf.distribute.MirroredStrategy has a thread.
     kind = type(thread)
-    return kind.__name__ != "_DummyThread" and kind.__module__.partition(".")[0] not in _FRAMEWORKS
+    return kind.__name__ != "_DummyThread" and kind.__module__.partition(".")[0] not in wire.FRAMEWORKS
 
 
 def ended_tasks() -> int:
@@ -76,39 +74,6 @@ def ended_tasks() -> int:
 def end_task() -> None:
     """Notice that this thread ended a task."""
     _here.ended = ended_tasks() + 1
-
-
-class PerThread:
-    """One object for the main thread and a framework's own, and one for each other thread or task of a pool.
-
-    ``others`` are those of other threads that have something to record.
-    """
-
-    def __init__(self, main: Any, make: Callable[[], Any]) -> None:
-        self._make = make
-        self.restart(main)
-
-    def restart(self, main: Any) -> None:
-        """Forget the objects of other threads than the main one, as in a forked child."""
-        self.main = main
-        self.others: list[Any] = []
-        self._here = _thread._local()
-        threading: Any = sys.modules.get("threading")
-        self._of_main = threading.main_thread().ident if threading is not None else None
-
-    def now(self) -> Any:
-        """Return the object of this thread."""
-        if _thread.get_ident() == self._of_main or not in_background():
-            return self.main
-        here, task = self._here, ended_tasks()
-        if getattr(here, "task", -1) != task:
-            here.task, here.own = task, self._make()
-        return here.own
-
-    def keep(self, one: Any) -> None:
-        """Keep the object of a thread to the end, because it has something to record."""
-        if one is not self.main and one not in self.others:
-            self.others.append(one)
 
 
 def number_futures(base: Any) -> None:

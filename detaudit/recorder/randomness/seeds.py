@@ -6,6 +6,7 @@ import os
 import sys
 import time
 
+from ... import wire
 from ..process import frames
 from ..process.replace import replace
 from ..training import generators
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ..process.recorder import Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Sequence
     from types import FrameType
     from typing import Any, Optional
 
@@ -31,19 +32,20 @@ if TYPE_CHECKING:
 
     Observer = Callable[[Optional[FrameType], tuple[Any, ...], dict[str, Any]], None]
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Sequence[str]] = {
     "random": ("seed",),
     "numpy.random": ("seed", "default_rng"),
-    "torch": ("manual_seed", "seed", "random.manual_seed", "random.seed"),
-    "tensorflow": ("random.set_seed", "random.Generator.from_non_deterministic_state"),
-    "jax": ("random.key", "random.PRNGKey"),
+    **{name: framework.seeds for name, framework in wire.FRAMEWORKS.items() if framework.seeds},
 }
 """Module, and its functions whose first argument is a seed. Without one, they use the system's entropy."""
 
-_ALIASES = {"torch.random.manual_seed": "torch.manual_seed", "torch.random.seed": "torch.seed"}
-
-SETTERS = {"torch": ("use_deterministic_algorithms",)}
-"""Module, and its functions that change a setting that a flag may have set."""
+ALIASES = {
+    "%s.%s" % (module, name): "%s.%s" % (module, name.rpartition(".")[2])
+    for module, names in FUNCTIONS.items()
+    for name in names
+    if name.rpartition(".")[2] in names
+}
+"""Functions that a module has in itself and in a part of it, and their shorter names."""
 
 _MOST = 200
 _MOST_OBSERVED = 20_000
@@ -133,11 +135,11 @@ def _described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str]
 
 
 def watch(module: Any, name: str, sink: Sink) -> None:
-    """Wrap the functions of ``module`` in FUNCTIONS and SETTERS, and the constructors of its generators."""
+    """Wrap the functions of ``module`` in FUNCTIONS and its setters, and the constructors of its generators."""
     for dotted in FUNCTIONS[name]:
         what = f"{name}.{dotted}"
-        _before(module, dotted, sink, _seeding(sink, _ALIASES.get(what, what)))
-    for dotted in SETTERS.get(name, ()):
+        _before(module, dotted, sink, _seeding(sink, ALIASES.get(what, what)))
+    for dotted in wire.FRAMEWORKS[name].setters if name in wire.FRAMEWORKS else ():
         _before(module, dotted, sink, _setting(sink, f"{name}.{dotted}"))
     if name == "random":
         # Ignore calls through other libraries, which create such generators for file names and similar.

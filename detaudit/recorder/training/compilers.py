@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
+    from ..process.recorder import Recorder
+
     F = TypeVar("F", bound=Callable[..., Any])
 
 _outside: list[Callable[..., Any]] = []
@@ -60,7 +62,7 @@ def outside_graphs(function: F) -> F:
     return never_convert(function)
 
 
-def torch_imported(torch: Any) -> None:
+def torch_imported(torch: Any, _: Recorder) -> None:
     """Exclude the functions that were marked before torch was imported."""
     for function in _outside:
         never_compile(torch, function, callees=True)

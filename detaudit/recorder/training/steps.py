@@ -156,7 +156,7 @@ class Training:
 
     def for_thread(self) -> Training:
         """Return a training of the same framework in a thread, with steps of its own from the first event on."""
-        other = Training(self._framework, self._recorder, self._reader, main=self)
+        other = type(self)(self._framework, self._recorder, self._reader, main=self)
         other.lock, other.states = self.lock, self.states
         other.ends_late = self.ends_late
         return other

@@ -1,5 +1,6 @@
 """The plan of a function that JAX traced is applied at each call and gives steps, tested with fakes instead of JAX."""
 
+import contextlib
 import json
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ import pytest
 
 from detaudit import wire
 from detaudit.recorder.frameworks.jax.tracing import Frames, Plan
-from detaudit.recorder.frameworks.jax.training import ThreadSteps
+from detaudit.recorder.frameworks.jax.training import Jax, Steps
 
 
 class Array:
@@ -49,6 +50,10 @@ def flatten_with_path(tree: Any) -> tuple[list[Any], Any]:
 class Seen:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
+        self.kept = self
+
+    def guard(self, _: str) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
     def before(self, plan: Plan, inputs: list[Any]) -> None:
         self.calls.append(("in", [inputs[place] for place in plan.weights]))
@@ -98,10 +103,7 @@ def frames(seen: Seen) -> Frames:
         core=SimpleNamespace(Tracer=Tracer),
     )
 
-    def unguarded(where: str, function: Callable[[], object]) -> None:
-        function()
-
-    return Frames(jax, unguarded, seen)
+    return Frames(jax, seen)
 
 
 def train(frames: Frames, *, update: bool = True) -> Callable[..., Any]:
@@ -242,13 +244,12 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture
-def steps(recorder: Recorder) -> ThreadSteps:
-    return ThreadSteps(SimpleNamespace(live_arrays=list), recorder)  # type: ignore[arg-type]
+def steps(recorder: Recorder) -> Steps:
+    jax = SimpleNamespace(live_arrays=list, tree_util=None, core=SimpleNamespace(Tracer=Tracer))
+    return Jax(jax, recorder).kept  # type: ignore[arg-type]
 
 
-def test_weights_that_are_passed_back_show_where_a_function_returns_them(
-    steps: ThreadSteps, recorder: Recorder
-) -> None:
+def test_weights_that_are_passed_back_show_where_a_function_returns_them(steps: Steps, recorder: Recorder) -> None:
     by_hand, w = plan(weights=[0], losses=[1], passed={2}), Array(1)
     for value in (2, 3, 4):
         steps.before(by_hand, [w])
@@ -260,14 +261,14 @@ def test_weights_that_are_passed_back_show_where_a_function_returns_them(
     assert recorder.of("init") == [0]
 
 
-def test_without_an_update_the_weights_are_those_of_the_next_gradient(steps: ThreadSteps, recorder: Recorder) -> None:
+def test_without_an_update_the_weights_are_those_of_the_next_gradient(steps: Steps, recorder: Recorder) -> None:
     for value in (1, 2, 3):
         steps.gradient([Array(value)], [Array(9)], [Array(7)])
     assert recorder.end == (3, 3.0)
     assert (recorder.of("forward"), recorder.of("update")) == ([1, 2, 3], [1, 2, 3]), "the last by its gradient"
 
 
-def test_the_same_weights_again_accumulate(steps: ThreadSteps, recorder: Recorder) -> None:
+def test_the_same_weights_again_accumulate(steps: Steps, recorder: Recorder) -> None:
     w = Array(1)
     for _ in range(2):
         steps.gradient([w], [Array(9)], [])
@@ -275,7 +276,7 @@ def test_the_same_weights_again_accumulate(steps: ThreadSteps, recorder: Recorde
     assert recorder.end == (1, 2.0)
 
 
-def test_weights_that_are_only_passed_through_are_not_updated(steps: ThreadSteps, recorder: Recorder) -> None:
+def test_weights_that_are_only_passed_through_are_not_updated(steps: Steps, recorder: Recorder) -> None:
     gradients, w = plan(weights=[0], losses=[0], passed={1}), Array(1)
     for _ in range(2):
         steps.before(gradients, [w])
@@ -285,7 +286,7 @@ def test_weights_that_are_only_passed_through_are_not_updated(steps: ThreadSteps
     assert recorder.end == (1, 2.0)
 
 
-def test_outputs_that_are_plain_numbers_are_not_weights(steps: ThreadSteps, recorder: Recorder) -> None:
+def test_outputs_that_are_plain_numbers_are_not_weights(steps: Steps, recorder: Recorder) -> None:
     by_hand = plan(weights=[0], losses=[1])
     for value in (1, 2):
         steps.before(by_hand, [Array(value)])
@@ -293,7 +294,7 @@ def test_outputs_that_are_plain_numbers_are_not_weights(steps: ThreadSteps, reco
     assert recorder.end == (2, 2.0)
 
 
-def test_each_iteration_of_a_loop_is_a_step(steps: ThreadSteps, recorder: Recorder) -> None:
+def test_each_iteration_of_a_loop_is_a_step(steps: Steps, recorder: Recorder) -> None:
     loop = plan(weights=[0], histories=[1], updated=[0])
     steps.before(loop, [Array(1)])
     steps.after(loop, [Array(5), Array(7, 8, 9)])
@@ -302,7 +303,7 @@ def test_each_iteration_of_a_loop_is_a_step(steps: ThreadSteps, recorder: Record
     assert recorder.of("update") == [3]
 
 
-def test_weights_whose_buffer_is_reused_are_kept(steps: ThreadSteps, recorder: Recorder) -> None:
+def test_weights_whose_buffer_is_reused_are_kept(steps: Steps, recorder: Recorder) -> None:
     w = Array(6)
     steps.update([w])
     steps.donated([Array(1), w])
@@ -310,7 +311,7 @@ def test_weights_whose_buffer_is_reused_are_kept(steps: ThreadSteps, recorder: R
     assert recorder.end == (1, 6.0)
 
 
-def test_what_comes_back_beside_the_weights_is_the_state(steps: ThreadSteps, recorder: Recorder) -> None:
+def test_what_comes_back_beside_the_weights_is_the_state(steps: Steps, recorder: Recorder) -> None:
     train, w, mean = plan(weights=[0], losses=[1], updated=[0], passed={3}), Array(1), Array(10)
     data, count = Array(7), Array(0)
     count.dtype = np.dtype("i8")

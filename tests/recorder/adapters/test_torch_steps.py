@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from detaudit.recorder.frameworks.torch.training import Steps, ThreadSteps, successors
+from detaudit.recorder.frameworks.torch.training import Optimizers, Steps, successors
 
 torch = pytest.importorskip("torch")
 
@@ -27,33 +27,33 @@ class Optimizer:
 
 def test_a_thousand_optimizers_cost_no_more_than_one() -> None:
     training: Any = None
-    threads, optimizers = ThreadSteps(training), [Optimizer() for _ in range(1000)]
+    known, optimizers = Optimizers(), [Optimizer() for _ in range(1000)]
     for optimizer in optimizers:
-        threads.constructed[optimizer] = threading.get_ident()
+        known.constructed[optimizer] = threading.get_ident()
     latest = optimizers[500]
-    threads.latest = weakref.ref(latest)
+    known.latest = weakref.ref(latest)
     latest.weight.grad = torch.ones(2)
     Optimizer.looked_at = 0
-    found = threads.accumulated(threads.main)
+    found = known.accumulated(Steps(training))
     assert found is not None
     assert found[0]() is latest.weight
-    assert not threads.unowned([latest.weight])
+    assert not known.unowned([latest.weight])
     assert Optimizer.looked_at == 2
-    assert not threads.unowned([latest.weight, optimizers[7].weight])
-    assert threads.unowned([torch.zeros(1)])
+    assert not known.unowned([latest.weight, optimizers[7].weight])
+    assert known.unowned([torch.zeros(1)])
 
 
 def test_gradients_of_other_threads_are_not_touched() -> None:
     training: Any = None
-    threads, ours, theirs, new = ThreadSteps(training), Optimizer(), Optimizer(), Optimizer()
-    other = Steps(training)
+    known, ours, theirs, new = Optimizers(), Optimizer(), Optimizer(), Optimizer()
+    main, other = Steps(training), Steps(training)
     for optimizer, thread in ((ours, threading.get_ident()), (theirs, threading.get_ident()), (new, 0)):
-        threads.constructed[optimizer] = thread
+        known.constructed[optimizer] = thread
         optimizer.weight.grad = torch.ones(2)
-    threads.homes[theirs], threads.latest = other, weakref.ref(theirs)
-    assert [*threads.owned(threads.main)] == [ours.weight]
-    assert [*threads.owned(other)] == [theirs.weight, ours.weight, theirs.weight]
-    assert len({id(weight) for weight in threads.owned()}) == 3
+    known.homes[theirs], known.latest = (1, other), weakref.ref(theirs)
+    assert [*known.owned(main)] == [ours.weight]
+    assert [*known.owned(other)] == [theirs.weight, ours.weight, theirs.weight]
+    assert len({id(weight) for weight in known.owned()}) == 3
 
 
 def test_what_a_last_update_made_is_in_variables_and_not_in_modules(monkeypatch: pytest.MonkeyPatch) -> None:

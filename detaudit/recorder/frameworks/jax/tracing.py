@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
     from typing import Any, Protocol
 
     class Observer(Protocol):
-        """Gets the flat inputs and outputs of each training call that runs."""
+        """Gets the flat inputs and outputs of each training call that runs in a thread."""
 
         def before(self, plan: Plan, inputs: list[Any]) -> None:
             """Handle the inputs of a training call, before JAX may reuse their buffers."""
@@ -33,6 +34,16 @@ if TYPE_CHECKING:
 
         def result(self, outputs: list[Any]) -> None:
             """Handle the outputs of a call that trains weights which are none of its inputs."""
+
+    class Framework(Protocol):
+        """JAX in this process, see training.py."""
+
+        @property
+        def kept(self) -> Observer:
+            """The observer of this thread."""
+
+        def guard(self, where: str) -> AbstractContextManager[object]:
+            """Return a context for what a hook does."""
 
         def donated(self, inputs: list[Any]) -> None:
             """Handle inputs of another call, which is about to reuse their buffers."""
@@ -133,10 +144,10 @@ class _Known:
 class Frames:
     """Keeps the functions that each thread is tracing or calling, and the plans of those that were traced."""
 
-    def __init__(self, jax: Any, guarded: Callable[[str, Callable[[], object]], None], observer: Observer) -> None:
+    def __init__(self, jax: Any, framework: Framework) -> None:
         self._tree = jax.tree_util
         self._tracer = jax.core.Tracer
-        self.guarded, self.observer = guarded, observer
+        self.framework = framework
         self._local = threading.local()
 
     def _stacks(self) -> tuple[list[Frame], list[_Call]]:
@@ -190,7 +201,8 @@ class Frames:
             finally:
                 frames.pop()
             if frame.counts or plans:
-                self.guarded("trace", lambda: self._learn(in_frame, frame, (args, kwargs), result))
+                with self.framework.guard("trace"):
+                    self._learn(in_frame, frame, (args, kwargs), result)
             return result
 
         plans: dict[Any, Any] = {}
@@ -258,14 +270,16 @@ class Frames:
         call = _Call(self, traced, inputs, carried, donates)
         calls = self._stacks()[1]
         if traced.plans or donates:
-            self.guarded("call", call.look_up)
+            with self.framework.guard("call"):
+                call.look_up()
         calls.append(call)
         try:
             result = function()
         finally:
             calls.pop()
         if call.plan.counts:
-            self.guarded("call", lambda: call.end(result))
+            with self.framework.guard("call"):
+                call.end(result)
         return result
 
 
@@ -287,7 +301,7 @@ class _Call:
         if plan.counts:
             self.begin(plan)
         elif self._donates and self._frames.have_values(leaves):
-            self._frames.observer.donated(leaves)
+            self._frames.framework.donated(leaves)
 
     def begin(self, plan: Plan) -> None:
         """Handle the inputs while they exist. A later trace may replace the plan."""
@@ -299,9 +313,9 @@ class _Call:
         if begun or frames.tracing or not frames.have_values(self._leaves):
             return
         if plan.trains:
-            frames.observer.before(self.plan, self._leaves)
+            frames.framework.kept.before(self.plan, self._leaves)
         if self._donates and not self.plan.updated:
-            frames.observer.donated(self._leaves)
+            frames.framework.donated(self._leaves)
 
     def end(self, result: Any) -> None:
         """Handle the outputs, or add them to the frame of the function being traced, which makes this call."""
@@ -317,11 +331,13 @@ class _Call:
             top.inner = top.inner or plan.inner
         elif frames.have_values(outputs):
             if plan.trains:
-                frames.observer.after(plan, outputs)
+                frames.framework.kept.after(plan, outputs)
             elif plan.inner:
-                frames.observer.result(outputs)
+                frames.framework.kept.result(outputs)
             elif plan.collections:
-                frames.observer.collections({plan.names[position]: outputs[position] for position in plan.collections})
+                frames.framework.kept.collections(
+                    {plan.names[position]: outputs[position] for position in plan.collections}
+                )
 
 
 # Wrap the functions that are passed to jax.jit, jax.vmap and JAX's loops, to follow their calls.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 
-from ...process import threads
-from ...training import digest
+from ...training import digest, framework
 from ...training.steps import Training
 from .arrays import CarriedState, JaxReader, LiveArrays, PinnedArray, has_floats, kind_of, reference_to
 from .tracing import Frames, watch_ahead_of_time, watched_jit, watched_loops, watched_map
@@ -17,7 +16,6 @@ from .tracing import Frames, watch_ahead_of_time, watched_jit, watched_loops, wa
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
     from typing import Any
 
     from ...process.recorder import Recorder
@@ -25,107 +23,21 @@ if TYPE_CHECKING:
     from .tracing import Plan
 
 
-class ThreadSteps:
-    """Passes what happens on to the steps of its thread. Each thread or task of a pool has a training of its own."""
+class Steps(framework.Steps):
+    """Records steps. A step ends with an update, or, if none is detected, when the next gradient gets new weights.
 
-    def __init__(self, jax: Any, recorder: Recorder) -> None:
-        self._reader, self._sink = JaxReader(), recorder.sink
-        self.kinds: set[Any] = set()
-        self._unseen: set[str] = set()
-        self._main = self._steps(Training("jax", recorder, self._reader))
-        if self._main.training.wants("state"):
-            self._main.training.states.append(LiveArrays(jax, self._reader, lambda: self.kinds))
-        self._of = threads.PerThread(self._main, lambda: self._steps(self._main.training.for_thread()))
-        recorder.at_end(self._finish, self._forget)
+    ``kinds`` are the shapes and types of all weights so far, of any thread.
+    """
 
-    def _steps(self, training: Training) -> Steps:
-        state = CarriedState(self._reader)
-        training.states = [state] if training.wants("state") else []
-        return Steps(training, state, self._reader, self.kinds)
-
-    def add_states(self, make: Callable[[JaxReader, Callable[[Any], None]], State]) -> None:
-        """Compare at the end what ``make(reader, write)`` finds in the models of the process."""
-        if self._main.training.wants("state"):
-            self._main.training.states.append(make(self._reader, self._main.training.freed))
-
-    @property
-    def by_hand(self) -> bool:
-        """Whether this thread took a gradient, and no optimizer has used it so far."""
-        return self._now().by_hand
-
-    def unseen(self, call: str) -> None:
-        """Write that something may be trained by a call whose results are not recorded."""
-        if call not in self._unseen:
-            self._unseen.add(call)
-            self._sink.write({"k": "unseen", "fw": "jax", "call": call})
-
-    def _forget(self) -> None:
-        self._main.forget()
-        self._of.restart(self._main)
-
-    def _now(self) -> Steps:
-        steps: Steps = self._of.now()
-        self._of.keep(steps)
-        return steps
-
-    def gradient(self, weights: list[Any], losses: list[Any], gradients: list[Any]) -> None:
-        """Handle a gradient in code that is not compiled."""
-        self._now().gradient(weights, losses, gradients)
-
-    def minimized(self, start: list[Any], losses: list[Any], weights: list[Any]) -> None:
-        """Handle weights that a minimizer returned, which took its gradients itself."""
-        self._now().minimized(start, losses, weights)
-
-    def mapped(self, trees: list[list[Any]], result: list[Any]) -> None:
-        """Handle what jax.tree.map made of the leaves of trees, in code that is not compiled."""
-        self._now().mapped(trees, result)
-
-    def result(self, outputs: list[Any]) -> None:
-        """Handle the outputs of a call that trains weights which are none of its inputs."""
-        self._now().result(outputs)
-
-    def update(self, weights: list[Any]) -> None:
-        """Handle an update in code that is not compiled."""
-        self._now().update(weights)
-
-    def before(self, plan: Plan, inputs: list[Any]) -> None:
-        """Handle the inputs of a training call, before JAX may reuse their buffers."""
-        self._now().before(plan, inputs)
-
-    def after(self, plan: Plan, outputs: list[Any]) -> None:
-        """Handle the outputs of that call."""
-        self._now().after(plan, outputs)
-
-    def collections(self, named: dict[str, Any]) -> None:
-        """Handle collections that a model of Flax returned, by name."""
-        self._now().collections(named)
-
-    def donated(self, inputs: list[Any]) -> None:
-        """Copy the weights that are held for the end, in any thread, if JAX is about to reuse their buffers."""
-        for steps in (self._main, *self._of.others):
-            steps.donated(inputs)
-
-    def _finish(self) -> None:
-        with self._main.training.lock:
-            for steps in (*self._of.others, self._main):
-                steps.end_last()
-            self._main.training.finish_all([steps.training for steps in self._of.others])
-
-
-class Steps:
-    """Records steps. A step ends with an update, or, if none is detected, when the next gradient gets new weights."""
-
-    def __init__(self, training: Training, state: CarriedState, reader: JaxReader, kinds: set[Any]) -> None:
-        self.training, self.state = training, state
+    def __init__(self, training: Training, reader: JaxReader, kinds: set[Any]) -> None:
+        super().__init__(training)
+        self.state = CarriedState(reader)
+        training.states = [self.state] if training.wants("state") else []
         self._reader, self._kinds = reader, kinds
-        self._start()
+        self.forget()
 
     def forget(self) -> None:
         """Start over, as in a forked child."""
-        self.training.forget()
-        self._start()
-
-    def _start(self) -> None:
         self._entered: list[Any] = []
         self._has_updates = False
         self._known: set[Any] = set()
@@ -306,17 +218,50 @@ _JACOBIANS = ("jacfwd", "jacrev", "jacobian", "hessian")
 """Derivatives that return a function, as jax.grad does."""
 
 
-class JaxWatcher:
+class Jax(framework.Framework[Steps]):
     """Hooks gradients, and handles the updates that an optimizer's hook reports."""
 
+    name = "jax"
+
     def __init__(self, jax: Any, recorder: Recorder) -> None:
-        self._steps = ThreadSteps(jax, recorder)
-        self._guarded = recorder.sink.guarded
-        self._frames = Frames(jax, recorder.sink.guarded, self._steps)
-        self.add_states = self._steps.add_states
+        self._reader = JaxReader()
+        self._kinds: set[Any] = set()
+        self._unseen: set[str] = set()
+        super().__init__(recorder, self._reader)
+        self._frames = Frames(jax, self)
+        self._add_state(LiveArrays(jax, self._reader, lambda: self._kinds))
+
+    def steps(self, training: Training) -> Steps:
+        """Return the steps of a thread that begins to train."""
+        return Steps(training, self._reader, self._kinds)
+
+    def end_open_step(self, steps: Steps) -> None:
+        """End the step of the last gradient."""
+        steps.end_last()
+
+    def forget(self, forked: bool) -> None:
+        """Start over."""
+        self.main.forget()
+
+    def add_states(self, make: Callable[[JaxReader, Callable[[Any], None]], State]) -> None:
+        """Compare at the end what ``make(reader, write)`` finds in the models of the process."""
+        self._add_state(make(self._reader, self.training.freed))
+
+    def _add_state(self, state: State) -> None:
+        if self.training.wants("state"):
+            self.training.states.append(state)
+
+    def donated(self, inputs: list[Any]) -> None:
+        """Copy the weights that are held for the end, in any thread, if JAX is about to reuse their buffers."""
+        for steps in self.every:
+            steps.donated(inputs)
 
     def install(self, jax: Any) -> None:
         """Install the hooks."""
+        global current
+        current = self
+        with self.guard("tracebacks"):
+            _hide_from_tracebacks()
         compute, gradient = jax.value_and_grad, jax.grad
 
         @functools.wraps(compute)
@@ -377,7 +322,8 @@ class JaxWatcher:
                 output: Any
                 output, gradients = result if value else (None, result[0] if has_aux else result)
                 losses = [output[0] if has_aux else output] if value else []
-                self._guarded("gradient", lambda: self._note([args[argnum] for argnum in places], losses, gradients))
+                with self.guard("gradient"):
+                    self._note([args[argnum] for argnum in places], losses, gradients)
             return result
 
         return watched
@@ -397,7 +343,8 @@ class JaxWatcher:
                 value = result[0]
                 losses = [value] if getattr(value, "shape", None) == () else []
                 primals = options["primals"] if "primals" in options else primals_in(args)
-                self._guarded("gradient", lambda: self._note(primals, losses, () if losses else value))
+                with self.guard("gradient"):
+                    self._note(primals, losses, () if losses else value)
             return result
 
         return derived
@@ -422,8 +369,9 @@ class JaxWatcher:
         @functools.wraps(function)
         def mapped(f: Any, tree: Any, *rest: Any, **options: Any) -> Any:
             result = function(f, tree, *rest, **options)
-            if self._steps.by_hand and not self._frames.tracing:
-                self._guarded("tree", lambda: self._note_mapped((tree, *rest), result))
+            if self.now.by_hand and not self._frames.tracing:
+                with self.guard("tree"):
+                    self._note_mapped((tree, *rest), result)
             return result
 
         return mapped
@@ -431,7 +379,7 @@ class JaxWatcher:
     def _note_mapped(self, trees: tuple[Any, ...], result: Any) -> None:
         leaves = self._frames.flatten(result)[0]
         if self._frames.have_values(leaves):
-            self._steps.mapped([self._frames.flatten(tree)[0] for tree in trees], leaves)
+            self.kept.mapped([self._frames.flatten(tree)[0] for tree in trees], leaves)
 
     def _note(self, weights: Any, losses: list[Any], gradients: Any) -> None:
         frames, leaves = self._frames, self._frames.flatten(weights)[0]
@@ -441,17 +389,21 @@ class JaxWatcher:
             frames.top.gradients += frames.flatten(gradients)[0]
         elif frames.have_values(leaves):
             seen = frames.flatten(gradients)[0]
-            self._steps.gradient(
+            self.kept.gradient(
                 leaves, losses if frames.have_values(losses) else [], seen if frames.have_values(seen) else []
             )
         else:
-            self._steps.unseen("a transformation of JAX outside of any compiled function, such as jax.lax.cond,")
+            call = "a transformation of JAX outside of any compiled function, such as jax.lax.cond,"
+            if call not in self._unseen:
+                self._unseen.add(call)
+                self.sink.write({"k": "unseen", "fw": "jax", "call": call})
 
     def minimized(self, minimize: Callable[[], Any], start: Any) -> Any:
         """Call a function that minimizes by itself, and handle its result as one step."""
         result, outermost = self._inside(minimize)
         if outermost:
-            self._guarded("minimize", lambda: self._note_minimized(start, result))
+            with self.guard("minimize"):
+                self._note_minimized(start, result)
         return result
 
     def _note_minimized(self, start: Any, result: Any) -> None:
@@ -461,29 +413,27 @@ class JaxWatcher:
             frames.top.losses.append(result.fun)
             frames.top.updated.append(result.x)
         elif frames.have_values([start, result.x, result.fun]):
-            self._steps.minimized([start], [result.fun], [result.x])
+            self.kept.minimized([start], [result.fun], [result.x])
 
     def updated(self, weights: Any) -> None:
         """Handle the weights that an optimizer returned."""
-        self._guarded("update", lambda: self._note_update(self._frames.flatten(weights)[0]))
+        with self.guard("update"):
+            self._note_update(self._frames.flatten(weights)[0])
 
     def collections(self, mutated: Any) -> None:
         """Handle the collections that a model of Flax returned, but for its weights and what it shows of its layers."""
-
-        def note() -> None:
+        frames = self._frames
+        with self.guard("collections"):
             named = {
                 f"{kind}/{name}": leaf
                 for kind in sorted(mutated)
                 if kind not in _NO_STATE
-                for name, leaf in self._frames.named(mutated[kind]).items()
+                for name, leaf in frames.named(mutated[kind]).items()
             }
-            frames = self._frames
             if frames.tracing:
                 frames.top.collections += list(named.values())
             elif not frames.top.depth and frames.have_values(list(named.values())):
-                self._steps.collections(named)
-
-        self._guarded("collections", note)
+                self.kept.collections(named)
 
     def _note_update(self, weights: list[Any]) -> None:
         frames = self._frames
@@ -492,14 +442,14 @@ class JaxWatcher:
         if frames.tracing:
             frames.top.updated += weights
         elif weights and frames.have_values(weights):
-            self._steps.update(weights)
+            self.kept.update(weights)
 
 
 _NO_STATE = ("params", "intermediates", "perturbations", "cache")
 """Collections of Flax that no training carries."""
 
-watcher: JaxWatcher | None = None
-"""The watcher of this process, once JAX was imported."""
+current: Jax | None = None
+"""That of this process, once JAX was imported."""
 
 
 def _hide_from_tracebacks() -> None:
@@ -511,10 +461,4 @@ def _hide_from_tracebacks() -> None:
                 register(sys.modules[module].__file__)
 
 
-def install(jax: ModuleType, recorder: Recorder) -> None:
-    """Record the trainings of this JAX from now on."""
-    global watcher
-    recorder.sink.write({"k": "framework", "name": "jax", "version": str(jax.__version__)})
-    recorder.sink.guarded("tracebacks", _hide_from_tracebacks)
-    watcher = JaxWatcher(jax, recorder)
-    watcher.install(jax)
+install = Jax.start

@@ -1,4 +1,4 @@
-"""Report to JaxWatcher what other modules train: optax, Keras on JAX, Flax, and parts of JAX that are imported late."""
+"""Report to Jax what other modules train: optax, Keras on JAX, Flax, and parts of JAX that are imported late."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def _reporting(function: Callable[..., Any], weights_in: Callable[[Any], Any]) -
     @functools.wraps(function)
     def update(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
-        if training.watcher is not None:
-            training.watcher.updated(weights_in(result))
+        if training.current is not None:
+            training.current.updated(weights_in(result))
         return result
 
     return update
@@ -39,8 +39,8 @@ def _reporting_collections(apply: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(apply)
     def reporting(*args: Any, mutable: Any = False, **kwargs: Any) -> Any:
         result = apply(*args, mutable=mutable, **kwargs)
-        if training.watcher is not None and mutable is not False:
-            training.watcher.collections(result[1])
+        if training.current is not None and mutable is not False:
+            training.current.collections(result[1])
         return result
 
     return reporting
@@ -49,9 +49,9 @@ def _reporting_collections(apply: Callable[..., Any]) -> Callable[..., Any]:
 def _minimizing(minimize: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(minimize)
     def minimize_(fun: Any, x0: Any, *args: Any, **options: Any) -> Any:
-        if training.watcher is None:
+        if training.current is None:
             return minimize(fun, x0, *args, **options)
-        return training.watcher.minimized(lambda: minimize(fun, x0, *args, **options), x0)
+        return training.current.minimized(lambda: minimize(fun, x0, *args, **options), x0)
 
     return minimize_
 
@@ -60,15 +60,15 @@ def install(module: ModuleType, recorder: Recorder) -> None:
     """Watch the updates, the models or the transformations of this module from now on."""
     holder: Any = module
     if module.__name__ in _TRANSFORMATIONS:
-        if training.watcher is not None:
-            training.watcher.follow(holder, *_TRANSFORMATIONS[module.__name__])
+        if training.current is not None:
+            training.current.follow(holder, *_TRANSFORMATIONS[module.__name__])
         return
     if module.__name__ == "jax.scipy.optimize":
         holder.minimize = _minimizing(holder.minimize)
         return
     if module.__name__ == "flax.nnx":
-        if training.watcher is not None:
-            training.watcher.add_states(lambda reader, write: arrays.NnxStates(holder, reader, write))
+        if training.current is not None:
+            training.current.add_states(lambda reader, write: arrays.NnxStates(holder, reader, write))
         return
     if module.__name__ == "optax":
         holder.apply_updates = _reporting(holder.apply_updates, lambda weights: weights)
@@ -78,5 +78,5 @@ def install(module: ModuleType, recorder: Recorder) -> None:
         optimizer = importlib.import_module("keras.src.optimizers.base_optimizer").BaseOptimizer
         optimizer.stateless_apply = _reporting(optimizer.stateless_apply, lambda result: result[0])
         layer = importlib.import_module("keras.src.layers.layer").Layer
-        if training.watcher is not None:
-            training.watcher.add_states(lambda reader, write: models.LayerStates(layer, reader, write))
+        if training.current is not None:
+            training.current.add_states(lambda reader, write: models.LayerStates(layer, reader, write))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
 import sys
 import threading
 import weakref
 
-from ...process import imports, threads
-from ...training import generators
+from ...process import imports
+from ...training import framework, generators
 from ...training.steps import Training
 from ...training.walk import leaves
 from ..hyperparameters import STAGE, Hyperparameters
@@ -25,9 +24,10 @@ from .sessions import watch_sessions, watch_symbolic_gradients
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from types import ModuleType
+    from contextlib import AbstractContextManager
     from typing import Any
 
+    from ...process.guard import Guard
     from ...process.log import Sink
     from ...process.recorder import Recorder
 
@@ -175,12 +175,13 @@ class InputData:
 
 def watch_layers(
     sink: Sink,
+    guard: Callable[[str], Guard],
     inside: threading.local,
     observe: Callable[[Any, Any], None],
     outputs: CallOutputs,
     imported: Callable[[type[Any]], None],
 ) -> None:
-    """Call ``observe(layer, (args, kwargs))``, which must not raise, at each outermost call of a Keras layer or model.
+    """Call ``observe(layer, (args, kwargs))`` at each outermost call of a Keras layer or model.
 
     Record its ``outputs``. ``imported(Layer)`` is called for each class of layers, of which there is one for each
     version of Keras.
@@ -196,7 +197,8 @@ def watch_layers(
                 return call(layer, *args, **kwargs)
             inside.layer = True
             try:
-                observe(layer, (args, kwargs))
+                with guard("batch"):
+                    observe(layer, (args, kwargs))
                 return outputs.of(layer, call, args, kwargs)
             finally:
                 inside.layer = False
@@ -313,17 +315,18 @@ class Optimizers:
                 yield name, value
 
 
-# Keep apart what the threads of a process train, each with steps and, for its graphs, a ring buffer of its own.
+# Keep what a thread trains, and for its graphs a ring buffer.
 #
 # Graphs are traced in the thread that trains with them, as by ``Model.fit``. A graph that was traced in another thread
 # belongs to the training of that thread.
 
 
-class Steps:
+class Steps(framework.Steps):
     """What one thread, or one task of a pool of threads, trains."""
 
     def __init__(self, training: Training, rings: Rings) -> None:
-        self.training, self.rings = training, rings
+        super().__init__(training)
+        self.rings = rings
         self.eager: list[Any] = []
         """The variables of the last gradient in eager code, whose step has not ended."""
         self.noted: list[Any] = []
@@ -357,48 +360,12 @@ class Steps:
         self._of_function.setdefault(function, weights)
 
 
-class ThreadSteps(threads.PerThread):
-    """The steps of all threads. What the main thread trains, and threads of TensorFlow, is one training."""
-
-    main: Steps
-    others: list[Steps]
-
-    def __init__(self, training: Training, rings: Callable[[], Rings]) -> None:
-        self._rings = rings
-        self._owners: weakref.WeakKeyDictionary[Any, Steps] = weakref.WeakKeyDictionary()
-        super().__init__(Steps(training, rings()), lambda: Steps(training.for_thread(), rings()))
-
-    def forget(self, functions: bool) -> None:
-        """Start over, and if ``functions``, forget those too: a forked child traces its own."""
-        self.main.noted, self.main.eager = [], []
-        if functions:
-            self._owners = weakref.WeakKeyDictionary()
-        self.restart(Steps(self.main.training, self._rings()) if functions else self.main)
-
-    def now(self) -> Steps:
-        """Return the steps of this thread."""
-        steps: Steps = super().now()
-        return steps
-
-    def of_function(self, function: Any) -> Steps:
-        """Return the steps in which a tf.function was traced."""
-        return self._owners.get(function) or self.now()
-
-    def traced(self, function: Any) -> None:
-        """Notice in which thread a tf.function was traced, if it trains."""
-        now = self.now()
-        if now.noted:
-            self._owners[function] = now
-
-    def used_by(self, functions: Iterable[Any]) -> list[Any]:
-        """Return the recorder's variables that these concrete functions use."""
-        return [variable for steps in (self.main, *self.others) for variable in steps.rings.used_by(functions)]
-
-
 # Hook the gradients that a GradientTape computes.
 
 
-def watch_tapes(tape: Any, sink: Sink, inside: Any, observe: Callable[[Any, Any, Any], None]) -> None:
+def watch_tapes(
+    tape: Any, guard: Callable[[str], Guard], inside: Any, observe: Callable[[Any, Any, Any], None]
+) -> None:
     """Call ``observe(target, sources, gradients)`` after each outermost gradient of a thread."""
     compute = tape.gradient
 
@@ -411,7 +378,8 @@ def watch_tapes(tape: Any, sink: Sink, inside: Any, observe: Callable[[Any, Any,
             gradients = compute(tape_, target, sources, *args, **kwargs)
         finally:
             inside.gradient = False
-        sink.guarded("gradient", lambda: observe(target, sources, gradients))
+        with guard("gradient"):
+            observe(target, sources, gradients)
         return gradients
 
     tape.gradient = gradient
@@ -423,62 +391,87 @@ def watch_tapes(tape: Any, sink: Sink, inside: Any, observe: Callable[[Any, Any,
 # tf.function returns.
 
 
-class TensorFlowWatcher:
+class TensorFlow(framework.Framework[Steps]):
     """Installs the hooks, and turns their calls into steps.
 
     A step is one gradient. Its weights are the variables that the gradient is taken with respect to. In eager code
     they are read at the next gradient, in a tf.function when the outermost one returns.
     """
 
+    name = "tensorflow"
+
     def __init__(self, tf: Any, recorder: Recorder) -> None:
         self._tf = tf
-        self._sink = recorder.sink
         self._ops = importlib.import_module("tensorflow.python.framework.ops")
         self._context = importlib.import_module("tensorflow.python.eager.context")
-        generators.watch("tensorflow", self._generator_state)
         self._reader = TensorFlowReader()
-        self._training = Training("tensorflow", recorder, self._reader)
-        self._optimizers = Optimizers(self._sink, self._reader)
-        self._threads = ThreadSteps(self._training, lambda: Rings(tf, self._reader.array))
+        self._owners: weakref.WeakKeyDictionary[Any, Steps] = weakref.WeakKeyDictionary()
+        super().__init__(recorder, self._reader)
+        generators.watch("tensorflow", self._generator_state)
+        self._optimizers = Optimizers(self.sink, self._reader)
         self._data = InputData(tf)
         # Whether this thread is in the outermost tf.function (and called it under a tape), layer or gradient.
         self._inside = threading.local()
-        self._scaled = ScaledLosses(self._sink, self._inside)
-        self._outputs = CallOutputs(tf, self._sink, lambda: self._threads.now().training, self._inside)
+        self._scaled = ScaledLosses(self.sink, self._inside)
+        self._outputs = CallOutputs(tf, self.sink, lambda: self.now.training, self._inside)
         self._layers: list[LayerStates] = []
         self._started: dict[int, Any] = {}
-        self._assigned = Assigned(self._sink)
-        self._pid = os.getpid()
-        recorder.at_end(self._finish, self._forget)
+        self._assigned = Assigned(self.sink)
 
-    def install(self) -> None:
+    def steps(self, training: Training) -> Steps:
+        """Return the steps of a thread that begins to train, with a ring buffer of its own for its graphs."""
+        return Steps(training, Rings(self._tf, self._reader.array))
+
+    def undisturbed(self) -> AbstractContextManager[object]:
+        """Return the context of eager code."""
+        context: AbstractContextManager[object] = self._ops.init_scope()
+        return context
+
+    def end_open_step(self, steps: Steps) -> None:
+        """End the steps of the last gradients, in eager code and in graphs."""
+        steps.end_eager()
+        self._end_graph_steps(steps, steps.latest, None)
+        if steps is self.main:
+            self._end_assigned(steps.training)
+
+    def forget(self, forked: bool) -> None:
+        """Start over. A forked child traces functions of its own, the next task of a pool calls the same ones."""
+        self._assigned.forget()
+        self._optimizers.forget()
+        self.main.noted, self.main.eager = [], []
+        if forked:
+            self._owners = weakref.WeakKeyDictionary()
+            super().forget(forked)
+
+    def install(self, tf: Any) -> None:
         """Install the hooks."""
         backprop = importlib.import_module("tensorflow.python.eager.backprop")
         functions = "tensorflow.python.eager.polymorphic_function."
-        watch_tapes(backprop.GradientTape, self._sink, self._inside, self._note)
+        watch_tapes(backprop.GradientTape, self.guard, self._inside, self._note)
         self._watch_calls(importlib.import_module(functions + "polymorphic_function").Function)
         self._watch_calls(importlib.import_module(functions + "concrete_function").ConcreteFunction)
         self._scaled.watch()
         watch_layers(
-            self._sink,
+            self.sink,
+            self.guard,
             self._inside,
-            lambda layer, call: self._sink.guarded("batch", lambda: self._on_layer(layer, call)),
+            self._on_layer,
             self._outputs,
-            lambda layer: self._layers.extend(watch_state(layer, self._training, self._reader, self._ops.init_scope)),
+            lambda layer: self._layers.extend(watch_state(layer, self.training, self._reader, self._ops.init_scope)),
         )
         self._outputs.watch_trainers()
         self._optimizers.watch()
         self._assigned.watch()
-        if self._training.wants("state"):
-            self._training.states.append(ModuleStates(self._tf, self._reader, self._training.freed))
-        watch_exports(self._sink, self._threads.used_by)
-        sessions = watch_sessions(self._tf, self._sink, self._training)
+        if self.training.wants("state"):
+            self.training.states.append(ModuleStates(tf, self._reader, self.training.freed))
+        watch_exports(self.sink, self._used_by)
+        sessions = watch_sessions(tf, self.sink, self.training)
 
         def observe(losses: Any, sources: Any, gradients: Any) -> None:
             if not sessions.taken(losses, sources, gradients):
                 self._note(losses, sources, gradients)
 
-        watch_symbolic_gradients(self._tf, self._sink, observe)
+        watch_symbolic_gradients(tf, self.sink, observe)
 
     def _watch_calls(self, function: Any) -> None:
         call = function.__call__
@@ -492,11 +485,13 @@ class TensorFlowWatcher:
         def outermost(function_: Any, *args: Any, **kwargs: Any) -> Any:
             self._inside.function = True
             try:
-                self._sink.guarded("function", lambda: self._before_call(function_, (args, kwargs)))
+                with self.guard("function"):
+                    self._before_call(function_, (args, kwargs))
                 return call(function_, *args, **kwargs)
             finally:
                 self._inside.function = self._inside.forward = False
-                self._sink.guarded("function", lambda: self._after_call(function_, (args, kwargs)))
+                with self.guard("function"):
+                    self._after_call(function_, (args, kwargs))
 
         function.__call__ = __call__
 
@@ -509,10 +504,9 @@ class TensorFlowWatcher:
         if not variables or not losses or not losses[0].dtype.is_floating:
             return  # such as a gradient penalty with respect to inputs
         parts = [part for part in flatten(gradients, expand_composites=True) if part is not None]
-        parts = parts if self._training.wants("backward") else []
-        with self._training.lock:
-            now = self._threads.now()
-            self._threads.keep(now)
+        parts = parts if self.training.wants("backward") else []
+        with self.training.lock:
+            now = self.kept
             if isinstance(losses[0], self._ops.EagerTensor):
                 self._note_eager(now, losses, variables, parts)
             elif self._ops.get_default_graph().building_function:  # otherwise a graph for sessions
@@ -543,16 +537,16 @@ class TensorFlowWatcher:
             now.training.initial(new)
 
     def _on_layer(self, layer: Any, call: Any) -> None:
-        with self._training.lock:
+        with self.training.lock:
             for layers in self._layers:
                 layers.ran(layer)
-        if not self._training.wants("batch"):
+        if not self.training.wants("batch"):
             return
         inside = self._inside
         if getattr(inside, "gradient", False) or getattr(inside, "forward", False) or not self._data.under_tape():
             return
-        data, now = self._data.of(call), self._threads.now()
-        with self._training.lock:
+        data, now = self._data.of(call), self.now
+        with self.training.lock:
             if self._context.executing_eagerly():
                 now.end_eager()
                 now.training.inputs(data)
@@ -560,21 +554,21 @@ class TensorFlowWatcher:
                 now.rings.inputs([part for part in data if isinstance(part, self._tf.Tensor)])
 
     def _before_call(self, function: Any, call: Any) -> None:
-        forward = (
-            self._training.wants("batch") and not getattr(self._inside, "layer", False) and self._data.under_tape()
-        )
+        forward = self.training.wants("batch") and not getattr(self._inside, "layer", False) and self._data.under_tape()
         self._inside.forward = forward
-        now = self._threads.now()
+        now = self.now
         if forward or now.trains(function):
             now.end_eager()
         if forward:  # called under a tape, so its arguments are the batch
-            with self._training.lock:
+            with self.training.lock:
                 now.training.inputs(self._data.of(call))
 
     def _after_call(self, function: Any, call: Any) -> None:
-        with self._training.lock:
-            self._threads.traced(function)
-            steps = self._threads.of_function(function)
+        with self.training.lock:
+            now = self.now
+            if now.noted:  # the function was traced in this thread
+                self._owners[function] = now
+            steps = self._owners.get(function) or now
             self._end_graph_steps(steps, steps.end_traced(function), function, call)
 
     def _end_graph_steps(self, steps: Steps, weights: tuple[int, list[Any]], owner: Any, call: Any = ()) -> None:
@@ -587,7 +581,7 @@ class TensorFlowWatcher:
         if added > len(rows):
             lost = added - len(rows)
             error = f"one call of a tf.function ran too many steps: {lost} of {added} were not recorded"
-            self._sink.write({"k": "trouble", "where": "losses", "error": error})
+            self.sink.write({"k": "trouble", "where": "losses", "error": error})
             training.steps += lost
         if not rows[0].batch and training.wants("batch"):
             training.inputs(self._data.of(call))
@@ -609,13 +603,9 @@ class TensorFlowWatcher:
         generator = getattr(self._context.context(), "_rng", None)
         return repr(hash(generator.getstate()[1])).encode() if generator is not None else b""
 
-    def _finish(self) -> None:
-        with self._training.lock, self._ops.init_scope():
-            for steps in (*self._threads.others, self._threads.main):
-                steps.end_eager()
-                self._end_graph_steps(steps, steps.latest, None)
-            self._end_assigned(self._threads.main.training)
-            self._training.finish_all([steps.training for steps in self._threads.others])
+    def _used_by(self, functions: Iterable[Any]) -> list[Any]:
+        """Return the recorder's variables that these concrete functions use."""
+        return [variable for steps in self.every for variable in steps.rings.used_by(functions)]
 
     def _end_assigned(self, training: Training) -> None:
         """Record what the script added to without any gradient, by the values at the end."""
@@ -625,16 +615,5 @@ class TensorFlowWatcher:
         elif variables:
             training.weights.hold("assigned", variables, None)
 
-    def _forget(self) -> None:
-        self._assigned.forget()
-        self._training.forget()
-        self._optimizers.forget()
-        forked = self._pid != os.getpid()  # otherwise a task of a pool ended, and the next one calls the same functions
-        self._pid = os.getpid()
-        self._threads.forget(functions=forked)
 
-
-def install(tf: ModuleType, recorder: Recorder) -> None:
-    """Record the trainings of this TensorFlow from now on."""
-    recorder.sink.write({"k": "framework", "name": "tensorflow", "version": str(tf.__version__)})
-    TensorFlowWatcher(tf, recorder).install()
+install = TensorFlow.start

@@ -9,10 +9,9 @@ import sys
 import threading
 import weakref
 
-from ...process import threads
 from ...process.guard import headroom
 from ...process.log import rank_and_world
-from ...training import digest, generators
+from ...training import digest, framework, generators
 from ...training.compilers import compiling, never_compile
 from ...training.outputs import values_in
 from ...training.steps import Training
@@ -21,13 +20,14 @@ from ..hyperparameters import STAGE, Hyperparameters
 from .modules import Calls, ModuleStates, data_in, in_loader_worker, targets_of
 from .reader import TorchReader
 
-# Keep apart what the threads of a process train, each with steps of its own.
+# Keep what a thread trains, and which weights belong to an optimizer.
 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-    from types import CodeType, ModuleType
+    from contextlib import AbstractContextManager
+    from types import CodeType
     from typing import Any
 
     from ...process.log import Sink
@@ -42,11 +42,11 @@ _ALWAYS_READ = 2**20
 """Weights of up to this size are read at each backward pass, if they may be written to by hand."""
 
 
-class Steps:
+class Steps(framework.Steps):
     """What one thread, or one task of a pool of threads, trains: the step that it is in."""
 
     def __init__(self, training: Training) -> None:
-        self.training = training
+        super().__init__(training)
         self.optimizers = 0
         self.stepping = False
         self.unscaled: tuple[Callable[[], Any], Any] | None = None
@@ -82,34 +82,19 @@ class Steps:
         self.before = {id(leaf): leaf for leaf in self.unowned}
 
 
-class ThreadSteps(threads.PerThread):
-    """The steps of all threads. What the main thread trains, and threads of torch, is one training."""
+class Optimizers:
+    """All optimizers of a process, and which weights are theirs."""
 
-    main: Steps
-    others: list[Steps]
-
-    def __init__(self, training: Training) -> None:
+    def __init__(self) -> None:
         self.constructed: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self.homes: weakref.WeakKeyDictionary[Any, Steps] = weakref.WeakKeyDictionary()
         self.latest: Callable[[], Any] = lambda: None
         """The optimizer that was made last or made the latest step, None if it was freed."""
-        super().__init__(Steps(training), lambda: Steps(training.for_thread()))
+        self.forget()
 
     def forget(self) -> None:
         """Start over, as in a forked child, in which all optimizers that were ``constructed`` exist too."""
-        self.main.training.forget()
-        self.homes = weakref.WeakKeyDictionary()
-        self.restart(Steps(self.main.training))
-
-    def add(self, optimizer: Any) -> None:
-        """Note that this thread constructed an optimizer."""
-        with self.main.training.lock:  # under which the hooks of other threads go through them
-            self.constructed[optimizer] = threading.get_ident()
-
-    def now(self) -> Steps:
-        """Return the steps of this thread."""
-        steps: Steps = super().now()
-        return steps
+        self.homes: weakref.WeakKeyDictionary[Any, tuple[int, Steps]] = weakref.WeakKeyDictionary()
+        """The optimizers that stepped, each with its number in the training of the thread in which it did so first."""
 
     def written(self, steps: Steps, reader: TorchReader, *, at_end: bool = False) -> bool:
         """Return whether the last backward pass was for weights that were written to since, or may have been.
@@ -147,7 +132,7 @@ class ThreadSteps(threads.PerThread):
         """
         here, latest = threading.get_ident(), self.latest()
         for optimizer in itertools.chain([latest] if latest is not None else [], self.constructed):
-            home = self.homes.get(optimizer) if steps is not None else None
+            _, home = self.homes.get(optimizer, (0, None)) if steps is not None else (0, None)
             if home is steps or (home is None and self.constructed.get(optimizer) == here):
                 for group in optimizer.param_groups:
                     yield from group["params"]
@@ -171,14 +156,6 @@ class ThreadSteps(threads.PerThread):
         """Return a weight of an optimizer that has a gradient, and its version; None if there is none."""
         return next(((weakref.ref(p), p._version) for p in self.owned(steps) if p.grad is not None), None)
 
-    def drop_references(self, tensors: Sequence[Any]) -> None:
-        """Drop all weak references to these tensors."""
-        for steps in (self.main, *self.others):
-            steps.training.weights.drop_references(tensors)
-            weight = steps.accumulated[0]() if steps.accumulated is not None else None
-            if any([weight is one for one in tensors]):
-                steps.accumulated = None
-
     def thrown_away(self, steps: Steps, leaves: Callable[[], list[Any]]) -> bool:
         """Return whether nothing was done with the gradients of the last backward pass, and no weight has one any more.
 
@@ -193,15 +170,6 @@ class ThreadSteps(threads.PerThread):
         if any(p.grad is not None for p in itertools.chain(steps.leaves, self.owned(steps))):
             return False
         return not self.unowned(leaves())
-
-    def of_leaves(self, leaves: Iterable[Any], optimized: Iterable[tuple[Any, Steps]]) -> Steps | None:
-        """Return the steps in which these weights are trained already, None if there are none.
-
-        Several threads may compute gradients of one model.
-        """
-        ids = {id(leaf) for leaf in leaves}
-        known = [(leaf, steps) for steps in (self.main, *self.others) for leaf in steps.leaves]
-        return next((steps for leaf, steps in (*optimized, *known) if id(leaf) in ids), None)
 
 
 def leaves_of(torch: Any, outputs: Iterable[Any], reader: TorchReader) -> list[Any]:
@@ -466,8 +434,8 @@ def has_others() -> bool:
 class ScaledLosses:
     """The losses that were scaled last, by thread."""
 
-    def __init__(self, torch: Any, sink: Sink, threads: ThreadSteps) -> None:
-        self._torch, self._sink, self._threads = torch, sink, threads
+    def __init__(self, torch: Any, all_steps: framework.Framework[Steps]) -> None:
+        self._torch, self._all_steps = torch, all_steps
 
     def watch(self, scaler: Any) -> None:
         """Wrap the method of a class of scalers that scales a loss."""
@@ -476,18 +444,19 @@ class ScaledLosses:
         @functools.wraps(scale)
         def scale_(scaler_: Any, outputs: Any) -> Any:
             scaled = scale(scaler_, outputs)
-            self._sink.guarded("scale", lambda: self._keep(scaled, outputs))
+            with self._all_steps.guard("scale"):
+                self._keep(scaled, outputs)
             return scaled
 
         scaler.scale = scale_
 
     def _keep(self, scaled: Any, outputs: Any) -> None:
         if isinstance(outputs, self._torch.Tensor):
-            self._threads.now().unscaled = (weakref.ref(scaled), outputs.detach())
+            self._all_steps.now.unscaled = (weakref.ref(scaled), outputs.detach())
 
     def unscaled(self, output: Any) -> Any:
         """Return the loss from which a scaled loss was computed, or the loss itself if it was not scaled."""
-        scaled, loss = self._threads.now().unscaled or (lambda: None, output)
+        scaled, loss = self._all_steps.now.unscaled or (lambda: None, output)
         return loss if scaled() is output else output
 
 
@@ -558,34 +527,49 @@ def watch_swaps(torch: Any, drop: Callable[[Any], None]) -> None:
 # Hook torch: every backward pass for its loss, every optimizer step for its weights.
 
 
-class TorchWatcher:
+class Torch(framework.Framework[Steps]):
     """Installs the hooks, and turns their calls into steps.
 
     With an optimizer, a step is a call of its ``step``. Without one (``p -= lr * p.grad``), a step ends when the next
     backward pass begins, and its weights are the leaves of the graph of the loss.
     """
 
+    name = "torch"
+
     def __init__(self, torch: Any, recorder: Recorder) -> None:
         self._torch = torch
-        self._sink = recorder.sink
         self._reader = TorchReader(torch)
+        super().__init__(recorder, self._reader)
         generators.watch("torch", self._reader.generator_states)
-        self._training = Training("torch", recorder, self._reader)
-        self._modules = ModuleStates(torch, self._reader, self._training.freed)
-        self._threads = ThreadSteps(self._training)
-        self._scaled = ScaledLosses(torch, self._sink, self._threads)
+        self._modules = ModuleStates(torch, self._reader, self.training.freed)
+        self._scaled = ScaledLosses(torch, self)
         self._own = OwnGradients(self._reader)
-        self._graphs = CudaGraphs(torch, self._sink)
-        self._optimizers: weakref.WeakKeyDictionary[Any, tuple[int, Steps]] = weakref.WeakKeyDictionary()
+        self._graphs = CudaGraphs(torch, self.sink)
+        self._optimizers = Optimizers()
         self._orders: weakref.WeakKeyDictionary[Any, tuple[list[int], list[int]]] = weakref.WeakKeyDictionary()
         self._any_optimizer = False
         self._sites = Sites()
-        self._hyperparameters = Hyperparameters(recorder.sink)
-        recorder.at_end(self._finish, self._forget)
+        self._hyperparameters = Hyperparameters(self.sink)
 
-    def install(self) -> None:
+    def steps(self, training: Training) -> Steps:
+        """Return the steps of a thread that begins to train."""
+        return Steps(training)
+
+    def undisturbed(self) -> AbstractContextManager[object]:
+        """Return the context in which reading a tensor is no part of a training."""
+        return self._reader.undisturbed()
+
+    def forget(self, forked: bool) -> None:
+        """Start over."""
+        headroom.forget()
+        self._optimizers.forget()
+        self._modules.forget()
+        self._hyperparameters.forget()
+        super().forget(forked)
+
+    def install(self, torch: Any) -> None:
         """Install the hooks."""
-        torch, hooks = self._torch, Hooks(self._torch, self._sink, self._training, self._reader)
+        hooks = Hooks(torch, self.sink, self.training, self._reader)
         optimizer = sys.modules.get("torch.optim.optimizer")
         if hasattr(optimizer, "register_optimizer_step_post_hook"):
             for register, observe in (
@@ -594,11 +578,11 @@ class TorchWatcher:
             ):
                 register(self._outside_of_gradients(hooks.anywhere(observe)))
             self._watch_optimizers(torch.optim.Optimizer)
-            if self._training.wants(STAGE):
+            if self.training.wants(STAGE):
                 self._watch_schedulers(sys.modules.get("torch.optim.lr_scheduler"))
         scaler = getattr(getattr(torch, "amp", None), "GradScaler", None) or torch.cuda.amp.GradScaler
         self._scaled.watch(scaler)
-        watch_swaps(torch, hooks.anywhere(self._threads.drop_references))
+        watch_swaps(torch, hooks.anywhere(self._drop_references))
         graph = sys.modules.get("torch.autograd.graph")
         run = torch.autograd._engine_run_backward if hasattr(torch.autograd, "_engine_run_backward") else None
         if run is None or graph is None:
@@ -626,18 +610,18 @@ class TorchWatcher:
         torch.autograd._engine_run_backward = run_backward
         graph._engine_run_backward = run_backward  # type: ignore[attr-defined]
         Calls(torch, hooks.within(self._on_call), hooks.within(self._on_return)).watch()
-        if self._training.wants("state"):
-            self._training.states.append(self._modules)
+        if self.training.wants("state"):
+            self.training.states.append(self._modules)
             self._modules.install(hooks.anywhere)
 
     def _on_call(self, module: Any, call: Any, learns: bool) -> None:
         self._modules.ran(module)
         if call is None:
             return
-        if learns and self._training.wants("batch"):
+        if learns and self.training.wants("batch"):
             data = [one for one in data_in(self._torch, call) if self._modules.tensors(one)]
-            self._threads.now().training.inputs(data)
-        outputs = self._training.outputs
+            self.now.training.inputs(data)
+        outputs = self.training.outputs
         outputs.entered()
         if outputs.each and not in_loader_worker():
             arguments = values_in(call, self._modules.tensors)
@@ -645,7 +629,7 @@ class TorchWatcher:
 
     def _on_return(self, result: Any) -> None:
         if not in_loader_worker():
-            self._training.outputs.returned(values_in(result, self._modules.tensors))
+            self.training.outputs.returned(values_in(result, self._modules.tensors))
 
     def _watch_optimizers(self, base: Any) -> None:
         construct = base.__init__
@@ -653,12 +637,13 @@ class TorchWatcher:
         @functools.wraps(construct)
         def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             self._any_optimizer = True
-            self._training.ends_late = self._threads.now().training.ends_late = False
+            self.training.ends_late = self.now.training.ends_late = False
             construct(optimizer, *args, **kwargs)
-            self._threads.add(optimizer)
-            self._threads.latest = weakref.ref(optimizer)
-            frame = sys._getframe(1)
-            self._sink.guarded("optimizer", lambda: self._hyperparameters.set_by(id(optimizer), frame))
+            with self.training.lock:  # under which the hooks of other threads go through them
+                self._optimizers.constructed[optimizer] = threading.get_ident()
+            self._optimizers.latest = weakref.ref(optimizer)
+            with self.guard("optimizer"):
+                self._hyperparameters.set_by(id(optimizer), sys._getframe(1))
 
         base.__init__ = __init__
 
@@ -668,8 +653,8 @@ class TorchWatcher:
         def make(step: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(step)
             def step_(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-                optimizer, frame = getattr(scheduler, "optimizer", None), sys._getframe(1)
-                self._sink.guarded("scheduler", lambda: self._hyperparameters.set_by(id(optimizer), frame))
+                with self.guard("scheduler"):
+                    self._hyperparameters.set_by(id(getattr(scheduler, "optimizer", None)), sys._getframe(1))
                 return step(scheduler, *args, **kwargs)
 
             return step_
@@ -695,45 +680,62 @@ class TorchWatcher:
         if self._inside_backward():
             return  # inside another backward pass: checkpoint recomputation
         losses = [output for output in outputs if isinstance(output, self._torch.Tensor)]
-        steps = self._threads.now()
-        if self._threads.thrown_away(steps, lambda: leaves_of(self._torch, losses, self._reader)):
+        steps = self.now
+        if self._optimizers.thrown_away(steps, lambda: leaves_of(self._torch, losses, self._reader)):
             steps.training.discard()
             self._own.forget()
             steps.forget_leaves()
         if not steps.optimizers or self._maybe_by_hand(steps, line, losses):
             leaves = leaves_of(self._torch, losses, self._reader)
-            steps = self._training_them(leaves, steps)
+            steps = self._steps_of(leaves, steps)
             self._end_undetected_step(steps)
-            self._threads.began(steps, leaves, self._reader)
+            self._optimizers.began(steps, leaves, self._reader)
             if steps.optimizers:
                 self._sites.searched(line, losses, bool(steps.unowned))
             if steps.training.steps == 0 and not steps.training.pending:
                 steps.training.initial(leaves)
-        if self._training.wants("batch"):
+        if self.training.wants("batch"):
             steps.training.inputs(targets_of(self._torch, losses))
-        if self._training.wants("backward", "reduce") and has_others():
-            self._own.before_backward([*steps.leaves, *self._threads.owned()], steps.training)
+        if self.training.wants("backward", "reduce") and has_others():
+            self._own.before_backward([*steps.leaves, *self._optimizers.owned()], steps.training)
         for loss in losses:
             steps.training.loss(self._reader.plain(self._scaled.unscaled(loss)).clone())
 
-    def _training_them(self, leaves: list[Any], steps: Steps) -> Steps:
+    def _steps_of(self, leaves: list[Any], steps: Steps) -> Steps:
         """Return the steps in which these weights are trained, those of this thread if there are no others."""
-        self._threads.keep(steps)
-        if steps is self._threads.main or steps.optimizers:
+        self.keep(steps)
+        if steps is self.main or steps.optimizers:
             return steps
-        optimized = [(p, home) for one, (_, home) in self._optimizers.items() for p in self._parameters(one)]
-        owning_steps = self._threads.of_leaves(leaves, optimized) or steps
+        optimized = [(p, home) for one, (_, home) in self._optimizers.homes.items() for p in self._parameters(one)]
+        owning_steps = self._of_leaves(leaves, optimized) or steps
         if owning_steps is not steps:
             owning_steps.training.take_over(steps.training)
         return owning_steps
 
+    def _of_leaves(self, leaves: Iterable[Any], optimized: Iterable[tuple[Any, Steps]]) -> Steps | None:
+        """Return the steps in which these weights are trained already, None if there are none.
+
+        Several threads may compute gradients of one model.
+        """
+        ids = {id(leaf) for leaf in leaves}
+        known = [(leaf, steps) for steps in self.every for leaf in steps.leaves]
+        return next((steps for leaf, steps in (*optimized, *known) if id(leaf) in ids), None)
+
+    def _drop_references(self, tensors: Sequence[Any]) -> None:
+        """Drop all weak references to these tensors."""
+        for steps in self.every:
+            steps.training.weights.drop_references(tensors)
+            weight = steps.accumulated[0]() if steps.accumulated is not None else None
+            if any([weight is one for one in tensors]):
+                steps.accumulated = None
+
     def _after_backward(self, result: Any, accumulates: Any) -> None:
-        steps = self._threads.now()
-        if not self._any_optimizer and self._training.wants("backward", "reduce"):
+        steps = self.now
+        if not self._any_optimizer and self.training.wants("backward", "reduce"):
             returned = [gradient for gradient in result or () if gradient is not None]  # of autograd.grad
             gradients = returned or [leaf.grad for leaf in steps.leaves if leaf.grad is not None]
             steps.training.gradients(gradients, self._own.taken(steps.leaves))
-        steps.accumulated = self._threads.accumulated(steps) if accumulates else None
+        steps.accumulated = self._optimizers.accumulated(steps) if accumulates else None
 
     def _maybe_by_hand(self, steps: Steps, line: tuple[CodeType, int] | None, losses: list[Any]) -> bool:
         """Return whether the script may update weights by hand, although there is an optimizer.
@@ -747,13 +749,13 @@ class TorchWatcher:
         if not steps.training.pending:
             return self._sites.is_searched(line, losses)
         steps.accumulates = steps.accumulates or bool(steps.unowned)
-        return not steps.leaves or self._threads.written(steps, self._reader)
+        return not steps.leaves or self._optimizers.written(steps, self._reader)
 
     def _end_undetected_step(self, steps: Steps, at_end: bool = False) -> None:
         """End a step whose end no hook detected: in a loop without an optimizer, or with a compiled optimizer step."""
         if not steps.leaves or not steps.training.pending:
             return
-        if self._threads.written(steps, self._reader, at_end=at_end):
+        if self._optimizers.written(steps, self._reader, at_end=at_end):
             steps.training.step(tuple([id(leaf) for leaf in steps.leaves]), steps.leaves)
 
     def _parameters(self, optimizer: Any) -> list[Any]:
@@ -762,22 +764,21 @@ class TorchWatcher:
         ids = [id(parameter) for parameter in parameters]
         known, order = self._orders.get(optimizer, ([], []))
         if known != ids:
-            named = self._modules.named(parameters, self._threads.now().leaves)
+            named = self._modules.named(parameters, self.now.leaves)
             places = {id(parameter): index for index, parameter in enumerate(named)}
             order = sorted(range(len(parameters)), key=lambda index: places[ids[index]])
             self._orders[optimizer] = ids, order
         return [parameters[index] for index in order]
 
     def _before_step(self, optimizer: Any, *_: Any) -> None:
-        now = self._threads.now()
+        now = self.now
         now.stepping = True
-        if optimizer not in self._optimizers:
+        if optimizer not in self._optimizers.homes:
             now.optimizers += 1
-            self._threads.keep(now)
-            self._optimizers[optimizer] = now.optimizers, now
-            self._threads.homes[optimizer] = now
+            self.keep(now)
+            self._optimizers.homes[optimizer] = now.optimizers, now
             parameters = self._parameters(optimizer)
-            steps = self._threads.of_leaves(parameters, ())
+            steps = self._of_leaves(parameters, ())
             if steps is not None and steps is not now and not steps.training.steps:
                 now.training.take_over(steps.training)  # other threads compute the gradients
                 steps.forget_leaves()
@@ -787,26 +788,26 @@ class TorchWatcher:
     def _after_step(self, optimizer: Any, *_: Any) -> None:
         self._before_step(optimizer)
         parameters = self._parameters(optimizer)
-        now, (number, steps) = self._threads.now(), self._optimizers[optimizer]
+        now, (number, steps) = self.now, self._optimizers.homes[optimizer]
         if now is not steps:  # the last step was in another thread
             steps.training.take_over(now.training)
             now.forget_leaves()
-        if self._training.wants("backward", "reduce"):
+        if self.training.wants("backward", "reduce"):
             steps.training.gradients([p.grad for p in parameters if p.grad is not None], self._own.taken(parameters))
-        if self._training.wants(STAGE):
+        if self.training.wants(STAGE):
             self._hyperparameters.at_step(
                 steps.training, number, id(optimizer), optimizer.param_groups, self._plain_number
             )
         now.note_unowned(self._modules.names)
         steps.training.step(number, parameters, optimizer)
-        self._threads.latest = weakref.ref(optimizer)
-        self._training.outputs.updated()
+        self._optimizers.latest = weakref.ref(optimizer)
+        self.training.outputs.updated()
         steps.forget_leaves()
         now.stepping = False
 
     def _before_replay(self, leaves: list[Any], _: Any) -> None:
         if leaves and not self._inside_backward():
-            self._end_undetected_step(self._threads.now())
+            self._end_undetected_step(self.now)
 
     def _after_replay(self, leaves: list[Any], optimizers: list[Any]) -> None:
         """Record the steps that were captured in a CUDA graph, which no hook sees when it is replayed: their weights.
@@ -818,8 +819,8 @@ class TorchWatcher:
             return
         for optimizer in optimizers:
             self._after_step(optimizer)
-        unowned = self._threads.unowned(leaves)
-        steps = self._threads.now()
+        unowned = self._optimizers.unowned(leaves)
+        steps = self.now
         if optimizers or len(unowned) < len(leaves):
             steps.by_hand.update([(id(leaf), leaf) for leaf in unowned])
         elif unowned:
@@ -834,13 +835,7 @@ class TorchWatcher:
             return self._reader.scalar(value) if value.is_cpu and value.numel() == 1 else "tensor"
         return type(value).__name__
 
-    def _finish(self) -> None:
-        with self._reader.undisturbed():
-            for steps in (*self._threads.others, self._threads.main):
-                self._end_by_hand(steps)
-            self._training.finish_all([steps.training for steps in self._threads.others])
-
-    def _end_by_hand(self, steps: Steps) -> None:
+    def end_open_step(self, steps: Steps) -> None:
         """Hold what was updated by hand until the end, when also tensors count that a last update made."""
         training, pending = steps.training, steps.training.pending
         self._end_undetected_step(steps, at_end=True)
@@ -851,15 +846,5 @@ class TorchWatcher:
         if steps.by_hand:
             training.weights.hold("by hand", [*steps.by_hand.values()], None)
 
-    def _forget(self) -> None:
-        headroom.forget()
-        self._threads.forget()
-        self._modules.forget()
-        self._optimizers = weakref.WeakKeyDictionary()
-        self._hyperparameters.forget()
 
-
-def install(torch: ModuleType, recorder: Recorder) -> None:
-    """Record the trainings of this torch from now on."""
-    recorder.sink.write({"k": "framework", "name": "torch", "version": str(torch.__version__)})
-    TorchWatcher(torch, recorder).install()
+install = Torch.start
