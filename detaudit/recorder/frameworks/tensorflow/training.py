@@ -607,7 +607,7 @@ class TensorFlowWatcher:
     def _generator_state(self) -> bytes:
         # After tf.random.set_seed, eager operations take their seeds from this generator.
         generator = getattr(self._context.context(), "_rng", None)
-        return repr(hash(generator.getstate()[1])).encode() if generator is not None else b""
+        return repr(generators.of_python("tensorflow", generator)[1]).encode() if generator is not None else b""
 
     def _finish(self) -> None:
         with self._training.lock, self._ops.init_scope():
