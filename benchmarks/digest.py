@@ -52,7 +52,7 @@ def measure(scale: Scale) -> Iterator[Row]:
     in_turn(1, measured)
     turns = in_turn(scale.turns(TURNS), measured)
     yield row("NumPy", "the speed of numpy.copyto", turns, array.nbytes, GOAL)
-    yield row("torch on the CPU", "the speed of numpy.copyto", turns, array.nbytes)
+    yield row("torch on the CPU", "the speed of numpy.copyto", turns, array.nbytes, GOAL)
     if torch.cuda.is_available():
         yield on_gpu(scale, tensor.cuda(), of_torch)
 

@@ -58,20 +58,27 @@ keras.utils.set_random_seed(0)
 random = np.random.default_rng(0)
 """
 
-KERAS_CNN = """
+KERAS_FIT = """
 class Paced(keras.callbacks.Callback):
     def on_train_batch_begin(self, batch, logs=None):
         pace()
-model = keras.Sequential([keras.Input((32, 32, 3))])
-for width in (32, 64, 128):
-    for layer in (layers.Conv2D(width, 3, activation="relu"), layers.BatchNormalization(), layers.MaxPooling2D()):
-        model.add(layer)
-model.add(layers.Flatten())
-model.add(layers.Dense(10))
+model = keras.Sequential([keras.Input({shape}), {layers}, layers.Dense(10)])
 model.compile("adam", "mse")
-x, y = random.normal(size=(64 * 50, 32, 32, 3)).astype("f4"), random.normal(size=(64 * 50, 10)).astype("f4")
+x, y = random.normal(size=(64 * 50, *{shape})).astype("f4"), random.normal(size=(64 * 50, 10)).astype("f4")
 model.fit(x, y, batch_size=64, epochs=10_000, verbose=0, callbacks=[Paced()])
 """
+
+KERAS_CNN = KERAS_FIT.format(
+    shape=(32, 32, 3),
+    layers="*[layer for width in (32, 64, 128) for layer in (layers.Conv2D(width, 3, activation='relu'), "
+    "layers.BatchNormalization(), layers.MaxPooling2D())], layers.Flatten()",
+)
+
+SMALL_KERAS_CNN = KERAS_FIT.format(
+    shape=(8, 8, 1),
+    layers="*[layer for width in (32, 64) for layer in (layers.Conv2D(width, 3, padding='same', activation='relu'), "
+    "layers.BatchNormalization())], layers.Flatten(), layers.Dense(128, activation='relu')",
+)
 
 KERAS_MLP = """
 model = keras.Sequential([keras.Input((16,)), layers.Dense(64, activation="relu"), layers.Dense(1)])
@@ -118,6 +125,7 @@ TORCH_TRAININGS = {
 }
 TENSORFLOW_TRAININGS = {
     "Keras CNN": Training(TENSORFLOW + KERAS_CNN, 8),
+    "Keras CNN of 0.55 million weights": Training(TENSORFLOW + SMALL_KERAS_CNN, 40),
     "Keras MLP, train_on_batch": Training(TENSORFLOW + KERAS_MLP, 100),
     "MLP in a tf.function": Training(TENSORFLOW + TF_FUNCTION, 100),
 }

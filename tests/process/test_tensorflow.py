@@ -475,6 +475,44 @@ def test_the_digest_inside_graphs(project: Project) -> None:
     assert done.returncode == 0, done.stderr
 
 
+READING = """
+import keras, numpy as np, tensorflow as tf
+from detaudit.recorder.frameworks.tensorflow.graphs import RING, Rings
+from detaudit.recorder.frameworks.tensorflow.reader import TensorFlowReader
+reader = TensorFlowReader()
+kinds = ["float32", "bfloat16", "int64", "bool", "string"]
+variables = [tf.Variable(["a", "bc"] if kind == "string" else tf.cast([0, 1, 2], kind)) for kind in kinds]
+variables += [keras.Variable(np.ones((2, 3))), tf.Variable(0.5)]
+others = [tf.constant([1.5]), np.float64(2), np.arange(3)]
+for tensors in (variables, [*variables, *others], others, variables[:1], [variables[0], variables[0]], []):
+    assert reader.parts(tensors) == [reader.part(str(i), tensor) for i, tensor in enumerate(tensors)]
+with tf.GradientTape() as tape:
+    before = reader.parts(variables)
+assert tape.watched_variables() == ()
+variables[-1].assign(0.25)
+assert [a == b for a, b in zip(before, reader.parts(variables))] == [True] * (len(variables) - 1) + [False]
+
+rings = Rings(tf, reader.array)
+@tf.function
+def losses(first, steps):
+    for i in tf.range(steps):
+        rings.write([first + i], [])
+total = 0
+for steps in (1, 1, 0, 5, RING - 1, RING, RING + 1, 1, 2 * RING, 3, 0):
+    losses(total, steps)
+    added, rows = rings.new()
+    assert added == steps, (added, steps)
+    assert [row.loss for row in rows] == list(range(total, total + steps))[-RING:]
+    total += steps
+"""
+
+
+def test_variables_are_read_together_as_alone_and_rings_from_where_they_were_read(project: Project) -> None:
+    project.write("check.py", READING)
+    done = subprocess.run([sys.executable, "check.py"], cwd=project.folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_keras_on_torch(project: Project) -> None:
     project.write("train.py", KERAS_FIT)
     done = project.run("train.py", "--runs", "2", "--recipe", "seeds", env={"KERAS_BACKEND": "torch"})

@@ -36,7 +36,8 @@ SMALL = 4096
 
 _MASK = (1 << 64) - 1
 _GOLD = 0x9E3779B97F4A7C15
-_GPU_ROWS = 512
+_CPU_ROWS, _GPU_ROWS = 2, 512
+"""Chunks that torch folds at once. On a CPU, more do not fit into the cache of a core."""
 _keys = b""
 
 
@@ -124,6 +125,7 @@ class TorchDigest:
     def __init__(self, torch: ModuleType) -> None:
         self._torch: Any = torch
         self._keys: dict[Any, Any] = {}
+        self._buffers: list[Any] = []  # several, as in NumpyDigest
 
     def words(self, tensors: Sequence[Any]) -> list[int]:
         """Return the 64-bit digests of strided, contiguous tensors, with one transfer per device."""
@@ -154,14 +156,31 @@ class TorchDigest:
             raw = raw.clone()
         words = raw.view(self._torch.int64)
         keys = self._keys_on(words.device)
-        rows = 1 if words.device.type == "cpu" else _GPU_ROWS
-        chunked = words.numel() // CHUNK * CHUNK
-        blocks = [words[i : min(i + rows * CHUNK, chunked)].view(-1, CHUNK) for i in range(0, chunked, rows * CHUNK)]
-        if chunked < words.numel():
-            blocks.append(words[chunked:].view(1, -1))
+        on_cpu, full = words.device.type == "cpu", words.numel() // CHUNK
+        blocks = [*words[: full * CHUNK].view(full, CHUNK).split(_CPU_ROWS if on_cpu else _GPU_ROWS)]
+        if full * CHUNK < words.numel():
+            blocks.append(words[full * CHUNK :].view(1, -1))
+        if on_cpu:
+            return self._sums_in_cache(blocks, keys)
         return self._torch.cat(
             [((block >> 32 & 0xFFFFFFFF) ^ block).mul_(keys[: block.shape[1]]).sum(1) for block in blocks]
         )
+
+    def _sums_in_cache(self, blocks: Sequence[Any], keys: Any) -> Any:
+        torch, sums = self._torch, []
+        free = self._buffers.pop() if self._buffers else self._buffer()
+        half, low = keys.new_tensor(32), keys.new_tensor(0xFFFFFFFF)  # torch would convert numbers for each block
+        for block in blocks:
+            folded = free if block.shape == free.shape else free.view(-1)[: block.numel()].view_as(block)
+            torch.bitwise_right_shift(block, half, out=folded)
+            folded.bitwise_and_(low).bitwise_xor_(block)
+            sums.append(torch.mv(folded, keys[: block.shape[1]]))
+        self._buffers.append(free)
+        return torch.cat(sums)
+
+    def _buffer(self) -> Any:
+        with self._torch.inference_mode(False):  # what is made in this mode can be written to in no other
+            return self._torch.empty(_CPU_ROWS, CHUNK, dtype=self._torch.int64, device="cpu")
 
     def _keys_on(self, device: Any) -> Any:
         if device not in self._keys:

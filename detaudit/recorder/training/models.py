@@ -129,8 +129,11 @@ class ModelStates(ABC):
                 self._note(model, counts=True)
         if self.CALLED_AT_EACH_STEP:
             self._recent.clear()
+        groups = [buffers for model in models if (buffers := self._buffers(model))]
+        tensors = {id(one): one for group in groups for one in group}  # a layer may be recent, and a part of a model
+        parts = dict(zip(tensors, self._reader.parts([*tensors.values()])))
         digests = [
-            digest.of_parts(self._reader.parts(buffers)) for model in models if (buffers := self._buffers(model))
+            digest.of_parts([(str(index), *parts[id(one)][1:]) for index, one in enumerate(group)]) for group in groups
         ]
         return digest.of_bytes("".join(sorted(digests)).encode()) if digests else None
 

@@ -118,7 +118,11 @@ class _Ring:
     def new(self) -> tuple[int, list[Row]]:
         """Return the number of steps since the last call, and the rows of those that were not overwritten."""
         rows = self._read(self.rows)
-        count = int(rows[:, -1].max())
+        count, numbers = self._seen, rows[:, -1]
+        while numbers[count % RING] == count + 1:
+            count += 1
+        if numbers[count % RING] > count:  # of a step that overwrote this one
+            count = int(numbers.max())
         added = count - self._seen
         self._seen = count
         if added <= 0:

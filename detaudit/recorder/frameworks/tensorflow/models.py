@@ -151,12 +151,18 @@ class LayerStates(ModelStates):
 
     def own_tensors(self, part: Any) -> Iterator[OwnTensor]:
         """Yield the weights of a layer that were built."""
-        if _is_metric(part):
-            return
         for attribute, buffer in _WEIGHTS if hasattr(part, _WEIGHTS[0][0]) else _WEIGHTS_BEFORE:
-            for variable in getattr(part, attribute, ()):
-                if hasattr(variable, "assign") and getattr(variable, "shape", None) is not None:
-                    yield OwnTensor(variable.name.rpartition("/")[2].partition(":")[0], buffer, variable)
+            for variable in self._built(part, attribute):
+                yield OwnTensor(variable.name.rpartition("/")[2].partition(":")[0], buffer, variable)
+
+    def buffers(self, part: Any) -> list[Any]:
+        """Return the weights of a layer that were built and are not trained."""
+        names = [weights[1][0] for weights in (_WEIGHTS, _WEIGHTS_BEFORE)]
+        return self._built(part, names[0] if hasattr(part, names[0]) else names[1])
+
+    def _built(self, part: Any, attribute: str) -> list[Any]:
+        variables = () if _is_metric(part) else getattr(part, attribute, ())
+        return [one for one in variables if hasattr(one, "assign") and getattr(one, "shape", None) is not None]
 
 
 class ModuleStates(ModelStates):

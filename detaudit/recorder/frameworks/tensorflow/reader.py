@@ -12,6 +12,7 @@ from ...training.digest import FrameworkReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 
@@ -26,14 +27,18 @@ class TensorFlowReader(FrameworkReader):
         self._names: dict[Any, str] = {}
         self._variable = importlib.import_module(operations + "resource_variable_ops").BaseResourceVariable
         self._read = importlib.import_module(operations + "gen_resource_variable_ops").read_variable_op
+        self._execute = importlib.import_module("tensorflow.python.eager.execute").quick_execute
+        self._context = importlib.import_module("tensorflow.python.eager.context").context
         self._tensor = importlib.import_module("tensorflow.python.framework.ops").EagerTensor
+        self._usual = self._tensor, self._np.ndarray, self._np.generic
 
     def array(self, value: Any) -> Any:
         """Return the value of a variable, an eager tensor or a NumPy scalar as an array."""
-        if type(value) is self._tensor:
+        if isinstance(value, self._usual):
             return self._np.asarray(value)
-        if type(value) is self._plain:  # what follows asks abstract classes, which takes as long as the reading
-            return self._np.asarray(self._read(value.handle, value.dtype))
+        plain = self._plain_variable(value)
+        if plain is not None:
+            return self._np.asarray(self._read(plain.handle, plain.dtype))
         inner = getattr(value, "value", None)  # the variable inside a Keras variable; for others, a method
         value = inner if isinstance(inner, self._variable) else value
         if isinstance(value, self._variable):  # variable.numpy() copies twice and takes five times as long
@@ -42,9 +47,37 @@ class TensorFlowReader(FrameworkReader):
             value = value.numpy()
         return self._np.asarray(value)
 
+    def _plain_variable(self, value: Any) -> Any:
+        """Return a variable of the usual kind, or the one inside a Keras variable, None for anything else.
+
+        To ask whether it is of another kind asks abstract classes, which takes as long as the reading.
+        """
+        if type(value) is self._plain:
+            return value
+        inner = getattr(value, "value", None)
+        return inner if type(inner) is self._plain else None
+
+    def _arrays(self, values: Sequence[Any]) -> list[Any]:
+        """Return the array of each value. Variables on the CPU are read in one operation, of which each takes long."""
+        plain = [None if isinstance(one, self._usual) else self._plain_variable(one) for one in values]
+        variables = [one for one in plain if one is not None and one.handle.device.endswith("CPU:0")]
+        if len(variables) < 2 or len(variables) < len(values):
+            return [self.array(one) for one in values]
+        handles = [one.handle for one in variables]
+        types = tuple([one.dtype.as_datatype_enum for one in variables])
+        attributes = "N", len(handles), "dtypes", types
+        tensors = self._execute("_ReadVariablesOp", len(handles), handles, attributes, self._context())
+        return [self._np.asarray(tensor) for tensor in tensors]
+
+    def parts(self, tensors: Sequence[Any]) -> list[digest.Part]:
+        """Return the part of each variable, tensor or array in a digest, named by its index."""
+        return [self._part(str(index), array) for index, array in enumerate(self._arrays(tensors))]
+
     def part(self, name: str, tensor: Any) -> digest.Part:
         """Return (name, dtype, shape, digest) of a variable, a tensor or an array."""
-        array = self.array(tensor)
+        return self._part(name, self.array(tensor))
+
+    def _part(self, name: str, array: Any) -> digest.Part:
         dtype = self._names.get(array.dtype)
         if dtype is None:
             dtype = self._names[array.dtype] = str(array.dtype)
