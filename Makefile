@@ -143,6 +143,9 @@ test-bisect: $(VENV)/.dev ## Bisect every script whose needed flags are known an
 test-trace: $(VENV)/.dev ## Trace every script whose culprit is known five times and write docs/lab/corpus-traces.md (hours, resumable)
 	$(BIN)/python -m tests.corpus.trace_corpus --write docs/lab/corpus-traces.md
 
+test-fixes: $(VENV)/.dev ## Fix planted bugs and write docs/lab/fixes.md (half an hour, resumable)
+	$(BIN)/python -m tests.fixes.measure
+
 test-replay: $(VENV)/.dev ## Repeat planted operations of torch and TensorFlow in real processes (half an hour)
 	$(BIN)/python -m pytest tests/replay -m "replay or not replay"
 

@@ -1,0 +1,1 @@
+"""Planted bugs, and what detaudit fix makes of them: ``make test-fixes``."""
