@@ -12,7 +12,7 @@ from detaudit.config.flags import Catalogue
 from detaudit.config.options import Until
 from detaudit.config.recipes import Recipe
 from detaudit.fix.candidates import Candidate, Training, candidates
-from detaudit.fix.changes import AFTER_IMPORTS, applied, diff, hunk_lines, write_all
+from detaudit.fix.changes import AFTER_IMPORTS, Text, all_applied, applied, diff, hunk_lines, write_all
 from detaudit.fix.tree import Tree
 from detaudit.judge.group import GroupInProgress
 from detaudit.launch import Launcher
@@ -123,8 +123,9 @@ class Fixer:
                 self._reduce()
             self._save()
             if self._request.apply and self._matches():
-                write_all(self._request.settings.cwd, self._tree.before, self._tree.after)
-                self._applied = bool(self._tree.after)
+                after = self._after()
+                write_all(self._request.settings.cwd, self._tree.before, after)
+                self._applied = bool(after)
         finally:
             self._tree.remove()
         return self.result()
@@ -277,11 +278,17 @@ class Fixer:
         text = self._diff()
         if text:
             store.write(self._request.settings.out / DIFF, text.encode())
-            undo = diff(self._tree.after, {file: self._tree.before[file] for file in self._tree.after}, self._prefix)
+            after = self._after()
+            undo = diff(after, {file: self._tree.before[file] for file in after}, self._prefix)
             store.write(self._request.settings.out / UNDO, undo.encode())
 
+    def _after(self) -> dict[str, Text]:
+        """Return the texts of the files with what was chosen, whatever is being tried."""
+        changes = [change for one in self._chosen for change in one.candidate.changes]
+        return all_applied({one.file: self._tree.text(one.file) for one in changes}, changes) or {}
+
     def _diff(self) -> str:
-        return diff(self._tree.before, self._tree.after, self._prefix)
+        return diff(self._tree.before, self._after(), self._prefix)
 
     @property
     def _prefix(self) -> str:
@@ -349,7 +356,7 @@ class Fixer:
 
     def _next_steps(self, matches: bool) -> tuple[NextStep, ...]:
         folder = self._request.settings.out
-        if not self._tree.after or not matches:
+        if not self._after() or not matches:
             return ()
         name, purpose = (UNDO, Purpose.UNDO_FIX) if self._applied else (DIFF, Purpose.APPLY_FIX)
         return (NextStep(command=f"git apply {advice.shown(folder / name)}", purpose=purpose),)

@@ -14,6 +14,9 @@ from detaudit.launch.workspace import is_venv, walk
 LINKED = 2**20
 """A larger file that is not Python's is linked: it is data, and each run gets a copy of all that is not."""
 
+MANY = 1000
+"""A folder with more files, none of them Python's, is linked as a whole."""
+
 _GIT = ".git"
 
 
@@ -33,7 +36,7 @@ class Tree:
         try:
             private.make_folder(self.root.parent)
             self.root.mkdir()
-            for entry in walk(self.user_root, self._results, skipped=(_GIT,)):
+            for entry in walk(self.user_root, self._results, skipped=(_GIT,), leads_away=_is_data):
                 self._copy(entry)
         except OSError as error:
             raise WorkspaceError(
@@ -48,7 +51,7 @@ class Tree:
             inside = pointed.is_relative_to(self.user_root)
             target.symlink_to(self.root / pointed.relative_to(self.user_root) if inside else pointed)
         elif entry.is_dir():
-            if is_venv(entry) or entry.name == _GIT:
+            if is_venv(entry) or entry.name == _GIT or _is_data(entry):
                 target.symlink_to(entry.path)
             else:
                 target.mkdir()
@@ -101,3 +104,13 @@ class Tree:
     def remove(self) -> None:
         """Remove the copy."""
         shutil.rmtree(self.root.parent, ignore_errors=True)
+
+
+def _is_data(folder: os.DirEntry[str]) -> bool:
+    """Whether a folder has nothing but data, and much of it."""
+    files = 0
+    for _, _, names in os.walk(folder.path):
+        files += len(names)
+        if any(name.endswith(".py") for name in names):
+            return False
+    return files > MANY

@@ -87,6 +87,9 @@ def tree(tmp_path: Path) -> Tree:
     (project / "train.py").write_text(CODE)
     (project / "data" / "large.bin").write_bytes(b"x" * (2 * 2**20))
     (project / "data" / "small.txt").write_text("small")
+    (project / "images").mkdir()
+    for number in range(1001):
+        (project / "images" / f"{number}.png").touch()
     (project / "outside").symlink_to(tmp_path / "elsewhere")
     (project / "inside").symlink_to("data")
     made = Tree(project, project, tmp_path / "results")
@@ -144,6 +147,7 @@ def test_source_is_copied_and_data_linked(tree: Tree) -> None:
     assert not (tree.root / "train.py").is_symlink()
     assert not (tree.root / "data" / "small.txt").is_symlink()
     assert (tree.root / "data" / "large.bin").readlink() == tree.user_root / "data" / "large.bin"
+    assert (tree.root / "images").readlink() == tree.user_root / "images"
     assert (tree.root / ".git").readlink() == tree.user_root / ".git"
     assert (tree.root / "inside").readlink() == tree.root / "data"
     assert (tree.root / "outside").readlink() == tree.user_root.parent / "elsewhere"
