@@ -23,10 +23,9 @@ from detaudit.model import (
     Stage,
     Training,
     VariationBisection,
-    blocks,
     record_of,
+    series,
 )
-from detaudit.model.blocks import BlockedSteps
 from detaudit.model.fact import Number as fact_Number
 from detaudit.model.figures import (
     NO_FIGURES,
@@ -46,8 +45,9 @@ from detaudit.model.figures import (
     Weights,
 )
 from detaudit.model.record import WeightSet, WeightValue
+from detaudit.model.series import Series
 from detaudit.runs import printed
-from detaudit.runs.log_pages import Block, KnownLosses, LoggedLosses
+from detaudit.runs.log_rows import LoggedLosses
 from detaudit.runs.status import logs_of, trained
 
 # Put the steps of a long training into bins, so that a figure of a million steps has a few hundred points.
@@ -94,7 +94,7 @@ MOST_LADDER_COLUMNS = 14
 MOST_FIRST = 3
 """Places where runs first differ that have columns around them."""
 
-Sides = Mapping[int, BlockedSteps]
+Sides = Mapping[int, Series]
 """The digests of one stage by run."""
 
 
@@ -106,7 +106,7 @@ def ladder(records: Mapping[int, RunRecord], first: Iterable[Difference], rank: 
     parts = {run: record.parts[rank] for run, record in records.items() if rank < len(record.parts)}
     stages = [stage for stage in Stage if stage not in UNHOOKED]
     digests: dict[Stage, Sides] = {
-        stage: {run: blocks.in_blocks(part.digests.get(stage, {})) for run, part in parts.items()} for stage in stages
+        stage: {run: series.series(part.digests.get(stage, {})) for run, part in parts.items()} for stage in stages
     }
     digests = {stage: sides for stage, sides in digests.items() if any(sides.values())}
     last = max((part.steps for part in parts.values()), default=0)
@@ -120,7 +120,7 @@ def ladder(records: Mapping[int, RunRecord], first: Iterable[Difference], rank: 
     recorded = (
         []
         if last > 4 * MOST_LADDER_COLUMNS
-        else sorted(set(blocks.steps(side for sides in digests.values() for side in sides.values())))
+        else sorted({step for sides in digests.values() for side in sides.values() for step in side})
     )
     columns = tuple(_columns(recorded, [step for _, step in marks], last, zero=_has(digests, 0)))
     # All stages of a column are counted before the next one: their steps are in the same blocks of an event log.
@@ -155,31 +155,31 @@ def _columns(recorded: Sequence[int], marks: Iterable[int], last: int, *, zero: 
         before = step
 
 
-def _any_step(side: BlockedSteps, number: int, column: Steps) -> bool:
+def _any_step(side: Series, number: int, column: Steps) -> bool:
     """Return whether a block has a step of a column. It is read only if it is not wholly inside of it."""
     first, last = column
-    contained = first <= blocks.start(number) and blocks.start(number + 1) - 1 <= last
-    return contained or any(first <= step <= last for step in side.block(number))
+    contained = first <= number * series.BLOCK and (number + 1) * series.BLOCK - 1 <= last
+    return contained or bool(((first <= side.rows(number)[:, 0]) & (side.rows(number)[:, 0] <= last)).any())
 
 
-def _count(sides: Sequence[BlockedSteps], column: Steps) -> int | None:
+def _count(sides: Sequence[Series], column: Steps) -> int | None:
     """Return the greatest number of different digests that the runs have at a step of a column.
 
     Return None if those that are known match, and some are not known: the run was ended, or has no such step.
     """
     first, last = column
-    numbers = sorted({number for side in sides for number in side.digests})
+    numbers = sorted({number for side in sides for number in side.blocks})
     greatest, known = 0, True
     for number in numbers:
-        if blocks.start(number) > last or blocks.start(number + 1) <= first:
+        if number * series.BLOCK > last or (number + 1) * series.BLOCK <= first:
             continue
-        different = len({side.digests.get(number) for side in sides})
+        different = len({side.blocks.get(number) for side in sides})
         if different == 1:  # all steps of the block match
             greatest = greatest or int(_any_step(sides[0], number, column))
             continue
         if 1 < greatest >= different:  # no step of the block has more digests
             continue
-        side_blocks = [side.block(number) for side in sides]
+        side_blocks = [side.texts(number) for side in sides]
         most = len({tuple(side.items()) for side in side_blocks})
         for step in sorted({step for side in side_blocks for step in side if first <= step <= last}):
             at_step = [side.get(step) for side in side_blocks]
@@ -239,10 +239,9 @@ def losses_by_run(records: Mapping[int, RunRecord], rank: int) -> dict[int, dict
 
     What the event logs of several runs have in common is read once.
     """
-    known: KnownLosses = {}
     parts = {run: record.parts[rank] for run, record in records.items() if rank < len(record.parts)}
     return {
-        run: part.losses.in_memory(known) if isinstance(part.losses, LoggedLosses) else dict(part.losses)
+        run: part.losses.in_memory() if isinstance(part.losses, LoggedLosses) else dict(part.losses)
         for run, part in parts.items()
     }
 
@@ -527,14 +526,14 @@ def _records(audit: Audit, group: Group, folder: Path) -> dict[int, RunRecord] |
     base = group.first_finished
     if base is not None and base in runs:
         runs = [base, *(run for run in runs if run is not base)]
-    records, why, known = {}, NoFigure.LOGS_GONE, dict[bytes, Block]()
+    records, why = {}, NoFigure.LOGS_GONE
     for run in runs:
         try:
             logs = logs_of(run, folder)
-            parts = (*trained(run, logs, known), *_printed(run, logs, pattern))
+            parts = (*trained(run, logs), *_printed(run, logs, pattern))
         except (AuditNotFoundError, StorageError):
             continue
-        if any(isinstance(part.losses, LoggedLosses) and not part.losses.log.is_there for part in parts):
+        if any(isinstance(part.losses, LoggedLosses) and not part.losses.source.is_there for part in parts):
             why = NoFigure.LOGS_NOT_FETCHED
         elif parts:
             records[run.id] = record_of(parts)
