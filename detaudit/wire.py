@@ -7,9 +7,9 @@ environment, so it uses only the standard library and runs on Python 3.9.
 Event log
 ---------
 
-Each process writes one event log in the folder ENV_LOGS: rows for the stages of its steps, ``<pid>.<n>.rows``, and lines
-for all else, ``<pid>.<n>.jsonl``. ``n`` is 0, and higher if the process called ``exec``, which keeps its ID. Both files
-are append-only.
+Each process writes one event log in the folder ENV_LOGS: rows for the stages of its steps, ``<pid>.<n>.rows``, and
+lines for all else, ``<pid>.<n>.jsonl``. ``n`` is 0, and higher if the process called ``exec``, which keeps its ID. Both
+files are append-only.
 
 A row is a ROW: the digest of one stage of one step, the loss as its value for the stage ``forward``. The number of its
 training, and of its name if it has one, are those of lines that are written before it, so whoever reads a log that
