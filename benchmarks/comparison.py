@@ -46,7 +46,7 @@ def write(log: Path, steps: int, differs: int, run: int) -> None:
     rows["stage"] = np.tile([wire.STAGE_NUMBERS[stage] for stage in STAGES], steps)
     rows["flags"] = np.tile([wire.HAS_VALUE * (stage == "forward") for stage in STAGES], steps)
     rows["digest"] = np.frombuffer(digests[0][: 16 * at] + digests[1][16 * at :], ROW["digest"])
-    rows["value"] = rows["digest"].view(np.uint64)[::2] / 2**64 * rows["flags"]
+    rows["value"] = rows["digest"].copy().view(np.uint64)[::2] / 2**64 * rows["flags"]
     hello = {"k": "hello", "schema": wire.SCHEMA, "pid": 7, "ppid": 1, "argv": ["python", "train.py"]}
     final = {"k": "final", "fw": "torch", "steps": steps, "digest": rows["digest"][-1].tobytes().hex()}
     lines: list[dict[str, object]] = [

@@ -205,8 +205,9 @@ def shared_steps(a: Rows, b: Rows) -> Ints:
 
 
 def union(steps: Sequence[Ints]) -> Ints:
-    """Return all of these steps, each once."""
-    return np.unique(np.concatenate(steps))
+    """Return all of these steps, each once; they ascend."""
+    others = [one for one in steps[1:] if not np.array_equal(one, steps[0])]
+    return np.unique(np.concatenate([steps[0], *others])) if others else steps[0]
 
 
 def last_equal(a: Series, b: Series, last: int) -> int | None:
@@ -219,3 +220,27 @@ def last_equal(a: Series, b: Series, last: int) -> int | None:
                 if np.array_equal(ours[ours[:, 0] == step], theirs[theirs[:, 0] == step]):
                     return int(step)
     return None
+
+
+def most_different(sides: Sequence[Rows]) -> tuple[int, bool]:
+    """Return how many different digests the sides of a block have at a step at most, and whether all have all steps."""
+    by_step = [_by_step(rows) for rows in sides]
+    steps = union([steps for steps, _ in by_step])
+    known = np.zeros((len(sides), len(steps)), bool)
+    digests = np.zeros((len(sides), len(steps), 2), np.int64)
+    counts = np.zeros(len(steps), np.int64)
+    for side, (own_steps, own_digests) in enumerate(by_step):
+        at = np.searchsorted(steps, own_steps)
+        known[side, at], digests[side, at] = True, own_digests
+        seen = (known[:side] & (digests[:side] == digests[side]).all(axis=2)).any(axis=0)
+        counts += known[side] & ~seen
+    return int(counts.max(initial=0)), bool(known.all())
+
+
+def _by_step(rows: Rows) -> tuple[Ints, Rows]:
+    """Return the steps of a block, and one digest for each, of all its digests if there are several."""
+    steps, first = np.unique(rows[:, 0], return_index=True)
+    if len(steps) == len(rows):
+        return steps, rows[:, 1:]
+    parts = (hashed(part[:, 1:].tobytes()).digest() for part in np.split(rows, first[1:]))
+    return steps, np.frombuffer(b"".join(parts), np.int64).reshape(-1, 2)

@@ -141,7 +141,7 @@ def _looked_up(
 
 
 def _losses(raw: Raw) -> Raw:
-    with_loss: Raw = raw[(raw["flags"] & wire.HAS_VALUE) != 0]
+    with_loss: Raw = raw[np.flatnonzero(raw["flags"] & wire.HAS_VALUE)]
     return with_loss
 
 
@@ -228,7 +228,9 @@ class FileRows:
             hint = "Put it back: the steps are in it. With `detaudit plan --records logs`, each run has its event logs."
             raise StorageError(f"{self.path} is gone, or was not fetched", hint)
         for raw in read(self.path, start, end):
-            yield raw[np.isin(raw["training"], self._own)]
+            numbers = raw["training"]
+            own = numbers == self._own[0] if len(self._own) == 1 else np.isin(numbers, self._own)
+            yield raw if own.all() else raw[own]
 
     def refuse(self) -> NoReturn:
         """Raise StorageError because the file is not the same any more."""
@@ -298,7 +300,8 @@ class LoggedLosses(Mapping[int, Number]):
         return LoggedLosses(self.source, None, min(last, self._end))
 
     def _of(self, raw: Raw) -> Raw:
-        return _losses(raw[raw["step"] <= self._end])
+        losses = _losses(raw)
+        return losses if self._end == math.inf else losses[losses["step"] <= self._end]
 
     def __getitem__(self, step: int) -> Number:
         if self._last is not None and step == self._last[0]:
@@ -325,11 +328,6 @@ class LoggedLosses(Mapping[int, Number]):
 
     def __bool__(self) -> bool:
         return any(True for _ in reversed(self))
-
-    def in_memory(self) -> dict[int, Number]:
-        """Return all losses. Raises StorageError if the rows are not there."""
-        steps, losses = self.arrays()
-        return dict(zip(steps.tolist(), map(as_number, losses.tolist()), strict=True))
 
     def arrays(self) -> "Losses":
         """Return all steps with a loss, and the losses. Raises StorageError if the rows are not there."""

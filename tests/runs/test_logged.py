@@ -296,7 +296,6 @@ def test_losses_are_read_at_once(tmp_path: Path) -> None:
         steps, losses = part.losses.arrays()
         assert (steps.tolist(), set(losses.tolist())) == (list(range(1, 41)), {1.5})
         assert part.losses.through(7).arrays()[0].tolist() == list(range(1, 8))
-        assert part.losses.in_memory() == dict(part.losses)
 
 
 def peak(folder: Path) -> int:
