@@ -12,10 +12,7 @@ from detaudit.errors import AuditNotFoundError
 from detaudit.runs.log import logs
 from detaudit.runs.log_text import entries
 
-_EXAMPLES = (
-    ("what the first run recorded", "detaudit log .detaudit/20261121-145042-24652d70/runs/none/1"),
-    ("the losses of its steps", "detaudit log .detaudit/20261121-145042-24652d70/runs/none/1 | grep forward"),
-)
+_EXAMPLES = (("what the first run recorded", "detaudit log .detaudit/20261121-145042-24652d70/runs/none/1"),)
 
 
 @click.command(cls=Command, examples=_EXAMPLES)

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -58,21 +59,48 @@ class Key(NamedTuple):
     lane: int
 
 
+class Names:
+    """Names of rows by their numbers. There may be one for each step, so each takes little more than its text."""
+
+    def __init__(self) -> None:
+        self._numbers, self._ends = array("I"), array("Q", [0])
+        self._hashes, self._texts = bytearray(), bytearray()
+
+    def add(self, number: int, text: str) -> None:
+        """Add a name."""
+        self._numbers.append(number)
+        self._hashes += of_name(text)
+        self._texts += text.encode("utf-8", "surrogatepass")
+        self._ends.append(len(self._texts))
+        self.__dict__.pop("by_number", None)
+
+    @cached_property
+    def by_number(self) -> tuple[NDArray[np.uint32], Rows, NDArray[np.intp]]:
+        """The ascending numbers, what each name adds to a digest, and its place."""
+        numbers, hashes = np.array(self._numbers, np.uint32), np.frombuffer(bytes(self._hashes), np.int64)
+        order = np.argsort(numbers, kind="stable")
+        return numbers[order], hashes.reshape(-1, 2)[order], order
+
+    def __getitem__(self, number: int) -> str:
+        numbers, _, order = self.by_number
+        place = int(order[np.searchsorted(numbers, number)])
+        return self._texts[self._ends[place] : self._ends[place + 1]].decode("utf-8", "surrogatepass")
+
+
 class Numbers:
     """What the numbers in rows stand for."""
 
     def __init__(self) -> None:
         self.trainings: dict[int, Key] = {}
-        self.names: dict[int, str] = {}
+        self.names = Names()
 
     def take(self, line: TrainingLine | NameLine) -> None:
         """Add a line."""
         if isinstance(line, NameLine):
-            self.names[line.n] = line.text
+            self.names.add(line.n, line.text)
         else:
             self.trainings[line.n] = Key(line.fw, line.lane)
-        for known in ("_sorted_trainings", "_sorted_names"):
-            self.__dict__.pop(known, None)
+            self.__dict__.pop("_sorted_trainings", None)
 
     @property
     def keys(self) -> list[Key]:
@@ -85,12 +113,6 @@ class Numbers:
         numbers = sorted(self.trainings)
         return np.array(numbers, np.uint32), np.array([places[self.trainings[one]] for one in numbers], np.int32)
 
-    @cached_property
-    def _sorted_names(self) -> tuple[NDArray[np.uint32], Rows]:
-        numbers = sorted(self.names)
-        hashes = b"".join(of_name(self.names[number]) for number in numbers)
-        return np.array(numbers, np.uint32), np.frombuffer(hashes, np.int64).reshape(-1, 2)
-
     def places(self, raw: Raw) -> NDArray[np.int32]:
         """Return the place among ``keys`` of the training of each row, -1 for what is not one."""
         numbers, places = self._sorted_trainings
@@ -102,7 +124,7 @@ class Numbers:
         places = self.places(raw) if places is None else places
         good = (stages > 0) & (stages <= len(STAGES)) & (raw["step"] >= 0) & (places >= 0)
         if named.any():
-            numbers, _ = self._sorted_names
+            numbers, _, _ = self.names.by_number
             good &= (named == 0) | (_looked_up(named, numbers, np.ones(len(numbers), np.int32), 0) == 1)
         return len(raw) if good.all() else int(good.argmin())
 
@@ -113,7 +135,7 @@ class Numbers:
         rows[:, 1:] = np.frombuffer(raw["digest"].tobytes(), np.int64).reshape(-1, 2)
         named = raw["name"]
         if named.any():
-            numbers, hashes = self._sorted_names
+            numbers, hashes, _ = self.names.by_number
             at = np.flatnonzero(named)
             rows[at, 1:] ^= hashes[np.searchsorted(numbers, named[at])]
         return rows

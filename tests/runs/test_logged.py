@@ -21,7 +21,8 @@ from detaudit.judge.live import DigestFollower
 from detaudit.model import AppliedRecipe, Difference, Recording, RunRecord, Stage, Training, record_of, series
 from detaudit.runs import log_rows
 from detaudit.runs.log import Process, read_run
-from detaudit.runs.log_rows import LoggedLosses, LoggedSeries, rows_of
+from detaudit.runs.log_records import NameLine
+from detaudit.runs.log_rows import LoggedLosses, LoggedSeries, Numbers, rows_of
 from tests.fakes import hello
 from tests.logs import hexed, row, write_log
 
@@ -315,3 +316,15 @@ def test_memory_does_not_grow_with_the_steps(tmp_path: Path) -> None:
             write(tmp_path / str(steps), regular(steps))
         peak(tmp_path / "5000")  # what is imported and cached
         assert peak(tmp_path / "40000") < peak(tmp_path / "5000") + 40_000
+
+
+def test_a_name_for_each_step_takes_little_memory() -> None:
+    numbers = Numbers()
+    tracemalloc.start()
+    try:
+        for step in range(20_000):
+            numbers.take(NameLine(20_000 - step, f"lr={step}"))
+        assert numbers.names[1] == "lr=19999"
+        assert tracemalloc.get_traced_memory()[0] < 20_000 * 80
+    finally:
+        tracemalloc.stop()
