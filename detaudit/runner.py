@@ -316,7 +316,7 @@ class Runner:
         self._unsearched, self._runs = False, 0
         self._until, self._trained_by = settings.until, 0
         self._under_way: set[int] = set()
-        self._reading = threading.Lock()  # what was read of one run is used for the next
+        self._reading = threading.Lock()  # one run after another, in the order of their ends
 
     @property
     def leftovers(self) -> list[str]:

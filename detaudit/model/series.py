@@ -239,8 +239,9 @@ def most_different(sides: Sequence[Rows]) -> tuple[int, bool]:
 
 def _by_step(rows: Rows) -> tuple[Ints, Rows]:
     """Return the steps of a block, and one digest for each, of all its digests if there are several."""
-    steps, first = np.unique(rows[:, 0], return_index=True)
-    if len(steps) == len(rows):
-        return steps, rows[:, 1:]
-    parts = (hashed(part[:, 1:].tobytes()).digest() for part in np.split(rows, first[1:]))
-    return steps, np.frombuffer(b"".join(parts), np.int64).reshape(-1, 2)
+    steps, first, counts = np.unique(rows[:, 0], return_index=True, return_counts=True)
+    digests = rows[first, 1:]
+    for place in np.flatnonzero(counts > 1):
+        several = rows[first[place] : first[place] + counts[place], 1:]
+        digests[place] = np.frombuffer(hashed(several.tobytes()).digest(), np.int64)
+    return steps, digests
