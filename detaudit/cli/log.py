@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from detaudit import wire
-from detaudit.cli import complete
+from detaudit.cli import completion
 from detaudit.cli.help import Command
 from detaudit.errors import AuditNotFoundError
 from detaudit.runs.log import logs
@@ -16,7 +16,7 @@ _EXAMPLES = (("what the first run recorded", "detaudit log .detaudit/20261121-14
 
 
 @click.command(cls=Command, examples=_EXAMPLES)
-@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR", shell_complete=complete.results)
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR", shell_complete=completion.results)
 def command(folder: Path) -> None:
     """Print what the processes of a run recorded, a line of JSON each: DIR is the folder of the run, or of its logs."""
     found = logs(folder) or logs(folder / wire.LOGS)
