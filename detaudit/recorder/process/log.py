@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from _thread import RLock  # threading has not been imported yet
+from binascii import unhexlify
 
 from ... import private, redact, wire
 from . import guard
@@ -120,7 +121,7 @@ _MOST_NAMES = 1024
 _HEX = 32
 """The length of a digest. If more follows, that is a space and a name."""
 
-_PACK, _BYTES, _STAGES = wire.ROW.pack, bytes.fromhex, wire.STAGE_NUMBERS
+_PACK, _STAGES, _HAS_VALUE = wire.ROW.pack, wire.STAGE_NUMBERS, wire.HAS_VALUE
 
 
 def encode(value: object) -> str:
@@ -265,29 +266,38 @@ class Sink:
                     _PACK(
                         step,
                         trainings.get((framework, lane)) or self._number((framework, lane), numbers),
-                        0 if len(digest) == _HEX else names.get(digest[_HEX:]) or self._number(digest[_HEX:], numbers),
+                        0
+                        if (alone := len(digest) == _HEX)
+                        else names.get(digest[_HEX:]) or self._number(digest[_HEX:], numbers),
                         _STAGES[stage],
-                        0 if value is None else wire.HAS_VALUE,
-                        _BYTES(digest[:_HEX]),
-                        0.0 if value is None else value,
+                        0 if (without := value is None) else _HAS_VALUE,
+                        unhexlify(digest if alone else digest[:_HEX]),
+                        0.0 if without else value,
                     )
                     for step, lane, stage, digest, value in rows
                 ]
             )
-            for key, number in numbers.items():
-                line = {"k": "name", "n": number, "text": key[1:]}
-                if isinstance(key, tuple):
-                    line = {"k": "training", "n": number, "fw": key[0], "lane": key[1]}
-                text += _lines(line)
-            self._put(text)
-            for key, number in numbers.items():  # not before their lines are written, if a signal handler raises
-                if isinstance(key, tuple):
-                    self._trainings[key] = number
-                    continue
-                if len(self._names) >= _MOST_NAMES:
-                    self._names.clear()
-                self._names[key] = number
-            self._put(rows=packed)
+            if numbers:
+                self._introduce(numbers, text)
+                self._put(rows=packed)
+            else:
+                self._put(text, packed)
+
+    def _introduce(self, numbers: dict[tuple[str, int] | str, int], text: str) -> None:
+        """Append lines, and those of numbers that rows are about to point to."""
+        for key, number in numbers.items():
+            line = {"k": "name", "n": number, "text": key[1:]}
+            if isinstance(key, tuple):
+                line = {"k": "training", "n": number, "fw": key[0], "lane": key[1]}
+            text += _lines(line)
+        self._put(text)
+        for key, number in numbers.items():  # not before their lines are written, if a signal handler raises
+            if isinstance(key, tuple):
+                self._trainings[key] = number
+                continue
+            if len(self._names) >= _MOST_NAMES:
+                self._names.clear()
+            self._names[key] = number
 
     def _number(self, key: tuple[str, int] | str, numbers: dict[tuple[str, int] | str, int]) -> int:
         """Return the number of a training or a name whose line is not written yet."""
