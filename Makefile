@@ -208,9 +208,6 @@ bench-gpu: ## Measure on a GPU; DEVICE=cpu runs all of it without one (nine minu
 bench-horizon: $(VENV)/.dev ## Simulate bisections of long trainings and write docs/lab/horizon.md (minutes)
 	$(BIN)/python -m benchmarks.horizon docs/lab/horizon.md
 
-bench-scale: $(VENV)/.dev ## Simulate a thousand runs of a thousand ranks and write docs/lab/scale.md (seconds)
-	$(BIN)/python -m benchmarks.scale docs/lab/scale.md
-
 bench-jobs: $(VENV)/.dev ## Measure which races runs at once hide, and write docs/lab/jobs.md (half an hour)
 	$(BIN)/python -m benchmarks.jobs --write docs/lab/jobs.md
 

@@ -1,26 +1,22 @@
-"""What it costs to fold long event logs into trees, and to compare two runs by them.
+"""What it costs to fold long event logs into blocks, and to compare two runs by them.
 
-The event logs of 64 ranks are generated one after another, folded, and removed: the steps of one rank differ between
-two runs from three quarters on, the others match. Decoding is `json.loads` of each line of an event log. Trees are
-compared in a process of its own: the trees of all ranks of both runs are read, and of the rank that differs one block
-of each event log. The linear comparison reads both event logs of that rank alone. CPU times.
+The event logs of 64 ranks are generated one after another, folded, and their rows removed: the steps of one rank differ
+between two runs from three quarters on, the others match. Hashing is SHA-256 of the rows of an event log. Blocks are
+compared in a process of its own: the blocks of all ranks of both runs are read, and of the rank that differs one block
+of the rows of each run. The linear comparison reads all rows of that rank alone. CPU times.
 """
 
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
 import time
-import tracemalloc
-import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from unittest import mock
 
-from benchmarks.comparison import STAGES, decoding_s, peak_mib
+from benchmarks.comparison import STAGES, hashing_s, peak_mib, write
 from benchmarks.rows import Figure, Goal, Row, Scale, median, ratios
 
 RANKS = 64
@@ -28,31 +24,17 @@ TURNS = 3
 DIFFERS = 41
 """The rank that differs."""
 
-RATE = Goal(1_000_000, at_least=True)
-STEP = "".join(
-    f'{{"k":"event","fw":"torch","step":%d,"stage":"{stage}","digest":"%s","value":%s}}\n' for stage in STAGES
-)
-SAMPLE = 2**24
+RATE = Goal(10_000_000, at_least=True)
 
 
-def write_log(folder: Path, rank: int, steps: int, differs: int | None) -> Path:
-    """Write the event log of a rank, which differs from others with its number from a step on."""
+def write_log(folder: Path, rank: int, steps: int, differs: int) -> Path:
+    """Write the event log of a rank, which differs from that of another run from a step on; 0 for no step."""
     log = folder / "logs" / f"{1000 + rank}.0.jsonl"
     log.parent.mkdir(parents=True, exist_ok=True)
-    hello = {"k": "hello", "schema": 1, "pid": 1000 + rank, "ppid": 1, "argv": ["python", "train.py"]}
-    final = {"k": "final", "fw": "torch", "steps": steps, "sum": "0x1.8p+1", "loss": "0x1p-1", "params": 2}
-    with log.open("w") as file:
-        file.write(json.dumps({**hello, "python": "3.11.7", "rank": rank, "world": RANKS, "identity": []}) + "\n")
-        chance, digests = random.Random(rank), ""
-        for step in range(1, steps + 1):
-            chance = random.Random(-1 - rank) if step == differs else chance
-            digests = chance.randbytes(64).hex()
-            loss = f'"{chance.random().hex()}"'
-            shown = [digests[place : place + 32] for place in range(0, 128, 32)]
-            values = ("null", "null", loss, "null")
-            file.write(STEP % tuple(one for row in zip([step] * 4, shown, values, strict=True) for one in row))
-        file.write(json.dumps({**final, "digest": digests[:32], "sparse": False, "devices": ["cpu"]}) + "\n")
-        file.write(json.dumps({"k": "bye", "how": "exit"}) + "\n")
+    write(log, steps, differs, 1 + rank)
+    hello, *lines = log.read_text().splitlines()
+    fields = {**json.loads(hello), "pid": 1000 + rank, "rank": rank, "world": RANKS}
+    log.write_text("".join(line + "\n" for line in (json.dumps(fields), *lines)))
     return log
 
 
@@ -64,28 +46,26 @@ def cpu_s(action: Callable[[], object]) -> float:
 
 
 def fold_ranks(folder: Path, steps: int, ranks: int, differs: int) -> Iterator[dict[str, float]]:
-    """Leave the trees of two runs in ``a`` and ``b``, and both event logs of the rank that differs.
+    """Leave the blocks of two runs in ``a`` and ``b``, and the rows of both of the rank that differs.
 
-    Yield the figures of each rank; those of the first TURNS have the time of decoding its event log.
+    Yield the figures of each rank; those of the first TURNS have the time of hashing its rows.
     """
     from detaudit.runs import log as runs_log
+    from detaudit.runs.log_rows import blocks_of, rows_of
 
     for rank in range(ranks):
-        log = write_log(folder / "a", rank, steps, None)
+        log = write_log(folder / "a", rank, steps, 0)
         found = {"fold": cpu_s(partial(runs_log.fold, log))}
-        tree = runs_log.tree_file(log)
-        found |= {"log": log.stat().st_size / steps, "tree": tree.stat().st_size / steps}
+        found |= {"rows": rows_of(log).stat().st_size / steps, "blocks": blocks_of(log).stat().st_size / steps}
         if rank < TURNS:
-            with log.open("rb") as file:
-                sample = file.read(SAMPLE)
-            found["packed"] = len(zlib.compress(sample, 6)) / len(sample) * found["log"]
-            found["decoding"] = decoding_s(log)
+            found["hashing"] = hashing_s(log)
         if rank == DIFFERS % ranks:
             runs_log.fold(write_log(folder / "b", rank, steps, differs))
         else:
-            log.unlink()
+            rows_of(log).unlink()
             (folder / "b" / "logs").mkdir(parents=True, exist_ok=True)
-            os.link(tree, folder / "b" / "logs" / tree.name)
+            for path in (log, blocks_of(log)):
+                os.link(path, folder / "b" / "logs" / path.name)
         yield found
 
 
@@ -96,34 +76,39 @@ def bytes_read() -> int:
 
 
 def compare(folder: Path, differs: int) -> dict[str, float]:
-    """Compare two runs by their trees, and one rank of them by its event logs."""
+    """Compare two runs by their blocks, and one rank of them by its rows."""
     from detaudit.judge import comparer
     from detaudit.model import RunRecord
     from detaudit.runs import log as runs_log
-    from detaudit.runs.log_pages import FoldedTree
+    from detaudit.runs.log_rows import blocks_of, rows_of
     from detaudit.runs.status import recorded
 
-    def record(run: str, read: Callable[[Path], list[runs_log.Process]]) -> RunRecord:
-        return RunRecord(trainings=recorded(read(folder / run)))
+    def record(run: str) -> RunRecord:
+        return RunRecord(trainings=recorded(runs_log.read_run(folder / run)))
 
-    started, before = time.process_time(), bytes_read()
-    a, b = (record(run, runs_log.read_folded) for run in "ab")
-    heads, read = bytes_read() - before, FoldedTree._read
-    with mock.patch.object(FoldedTree, "_read", autospec=True, side_effect=read) as nodes:
+    def first_step() -> int | None:
+        a, b = record("a"), record("b")
         found = comparer.first_difference(a, b)
-    taken, whole = time.process_time() - started, bytes_read() - before - heads
+        return found.step if found else None
+
+    rows = [path for run in "ab" for path in (folder / run / "logs").glob("*.rows")]
+    away = [path.rename(path.with_suffix(".away")) for path in rows]
+    started, before = time.process_time(), bytes_read()
+    a, b = record("a"), record("b")
+    heads = bytes_read() - before
+    for path, name in zip(away, rows, strict=True):
+        path.rename(name)
+    found = comparer.first_difference(a, b)
+    figures = {"blocks": time.process_time() - started, "heads": heads, "read": bytes_read() - before - heads}
     assert found is not None
     assert found.step == differs, found
-    figures = {"trees": taken, "heads": heads, "MiB": peak_mib(), "nodes": nodes.call_count, "blocks": whole}
+    figures["MiB"] = peak_mib()
+    for run in "ab":
+        for path in (folder / run / "logs").glob("*.jsonl"):
+            (blocks_of(path) if rows_of(path).exists() else path).unlink()
     started = time.process_time()
-    one, two = (record(run, runs_log.read_run) for run in "ab")
-    linear = comparer.first_difference(one, two)
-    assert linear is not None
-    assert linear.step == differs, linear
-    figures["logs"] = time.process_time() - started
-    tracemalloc.start()
-    kept = [record("a", runs_log.read_run)]
-    return {**figures, "held": tracemalloc.get_traced_memory()[0] / len(kept)}
+    assert first_step() == differs
+    return {**figures, "rows": time.process_time() - started}
 
 
 def measure(scale: Scale) -> Iterator[Row]:
@@ -133,34 +118,28 @@ def measure(scale: Scale) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as name:
         found = list(fold_ranks(Path(name), steps, ranks, differs))
         words = [sys.executable, "-m", "benchmarks.folding", name, str(differs)]
-        turns = [
-            json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout)
-            for _ in range(scale.turns(TURNS))
-        ]
-    decoded = [one for one in found if "decoding" in one]
+        compared = json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout)
+    hashed = [one for one in found if "hashing" in one]
     yield Row(
         what=f"fold an event log of {steps:,} steps",
-        over="decoding it",
-        ratios=ratios(decoded, "fold", "decoding"),
+        over="hashing its rows",
+        ratios=ratios(hashed, "fold", "hashing"),
         also=(
-            Figure(median(steps * len(STAGES) / one["fold"] for one in found), "events per second", RATE),
+            Figure(median(steps * len(STAGES) / one["fold"] for one in found), "rows per second", RATE),
             Figure(ranks, "ranks"),
-            Figure(median(one["log"] for one in found), "bytes of log per step"),
-            Figure(median(one["packed"] for one in decoded), "bytes of compressed log per step"),
-            Figure(median(one["tree"] for one in found), "bytes of trees per step"),
+            Figure(median(one["rows"] for one in found), "bytes of rows per step"),
+            Figure(median(one["blocks"] for one in found), "bytes of blocks per step"),
         ),
     )
     yield Row(
-        what=f"compare 2 runs of {ranks} ranks by their trees",
+        what=f"compare 2 runs of {ranks} ranks by their blocks",
         over="a linear comparison of the rank that differs",
-        ratios=ratios(turns, "trees", "logs"),
+        ratios=ratios([compared], "blocks", "rows"),
         also=(
-            Figure(median(one["trees"] for one in turns), "s"),
-            Figure(turns[0]["nodes"], "nodes read"),
-            Figure(turns[0]["blocks"], "bytes of nodes and blocks"),
-            Figure(turns[0]["heads"] / 2 / ranks, "bytes of each head"),
-            Figure(max(one["MiB"] for one in turns), "MiB"),
-            Figure(turns[0]["held"], "bytes held of a rank without trees"),
+            Figure(compared["blocks"], "s"),
+            Figure(compared["read"], "bytes of rows"),
+            Figure(compared["heads"] / 2 / ranks, "bytes of lines and blocks of each rank"),
+            Figure(compared["MiB"], "MiB"),
         ),
     )
 

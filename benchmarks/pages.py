@@ -25,10 +25,8 @@ def generate(folder: Path, runs: int, steps: int) -> None:
         comparison.generate(folder, steps, different=False)
     else:
         for run in range(1, runs + 1):
-            logs = folder / str(run) / "logs"
-            logs.mkdir(parents=True)
-            with (logs / "7.0.jsonl").open("w") as file:
-                file.writelines(comparison.lines(steps, steps // 2 if run > 1 else 0, run))
+            log = folder / str(run) / "logs" / comparison.LOG
+            comparison.write(log, steps, steps // 2 if run > 1 else 0, run)
     comparison.audited(folder, runs)
 
 

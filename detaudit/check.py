@@ -39,7 +39,6 @@ from detaudit.model import (
     Training,
     Verdict,
     as_number,
-    blocks,
 )
 from detaudit.model.check import (
     DiffersFromBaseline,
@@ -375,7 +374,7 @@ def flag_may_exist(group: Group) -> bool:
 
 def _trained_steps(part: Training) -> int:
     """Return how many steps were recorded, also of a training that continues counting from where another stopped."""
-    return sum(1 for step in blocks.steps(part.digests.values()) if step > 0)
+    return sum(1 for step in {step for steps in part.digests.values() for step in steps} if step > 0)
 
 
 def _verdict(checked: Sequence[CheckedAudit], *, complete: bool) -> CheckVerdict:

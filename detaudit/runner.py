@@ -56,7 +56,6 @@ from detaudit.runs.files import (
     numbered,
     shown_path,
 )
-from detaudit.runs.log_pages import Block
 from detaudit.runs.status import common_step, compared, cut, ended, ended_after, judge, reached, training_processes
 
 # The progress of an audit, as calls that do nothing by default.
@@ -203,11 +202,11 @@ class Followed:
     def __call__(self) -> None:
         """Look once."""
         differs = False
-        for path, raw in self._growing.new():
-            self._tails[path].take(raw)
-            differs = differs or self._follower.differs(path, raw)
+        for path, news in self._growing.new():
+            self._tails[path].take(news)
+            differs = differs or self._follower.differs(path, news)
             if self._limits.abreast is not None:
-                self._limits.abreast.take(self._number, path, raw)
+                self._limits.abreast.take(self._number, path, news)
         furthest = max(self._tails.values(), key=lambda tail: tail.step, default=live_log.Tail())
         self._observer.progress(
             furthest.step or max((tail.calls for tail in self._tails.values()), default=0), furthest.loss
@@ -303,7 +302,6 @@ class Runner:
 
     def __init__(self, settings: Settings, launcher: Launcher, observer: Observer) -> None:
         self.space = workspace_for(settings)
-        self._known: dict[bytes, Block] = {}
         self._settings, self._launcher, self._observer = settings, launcher, observer
         self._left = LeftoverFiles()
         self._first_folders: frozenset[str] | None = None
@@ -318,7 +316,7 @@ class Runner:
         self._unsearched, self._runs = False, 0
         self._until, self._trained_by = settings.until, 0
         self._under_way: set[int] = set()
-        self._reading = threading.Lock()  # what was read of one run is used for the next
+        self._reading = threading.Lock()  # one run after another, in the order of their ends
 
     @property
     def leftovers(self) -> list[str]:
@@ -440,7 +438,7 @@ class Runner:
                 after = self._stamps(spec)
                 scanned = written(before, after)
             with self._reading:
-                processes = log.read_run(spec.folder, self._known)
+                processes = log.read_run(spec.folder)
                 listed = Listed(spec.env)
                 changes = changes_of(scanned, before, processes, prefixes, databases, complete=after.complete)
                 read = self._take_state(number, spec, processes, changes, listed, native, carry_on=carry_on)

@@ -7,9 +7,23 @@ environment, so it uses only the standard library and runs on Python 3.9.
 Event log
 ---------
 
-Each process writes one event log, ``<pid>.<n>.jsonl``, in the folder ENV_LOGS. ``n`` is 0, and higher if the process
-called ``exec``, which keeps its ID. An event log is append-only and holds one JSON object per line, whose key ``k`` is
-its kind. The last ``settings`` of a process, and the last ``final`` of a process and framework, replace earlier ones.
+Each process writes one event log in the folder ENV_LOGS: rows for the stages of its steps, ``<pid>.<n>.rows``, and
+lines for all else, ``<pid>.<n>.jsonl``. ``n`` is 0, and higher if the process called ``exec``, which keeps its ID. Both
+files are append-only.
+
+A row is a ROW: the digest of one stage of one step, the loss as its value for the stage ``forward``. The number of its
+training, and of its name if it has one, are those of lines that are written before it, so whoever reads a log that
+grows takes the size of the rows first, and then the lines. Rows of one step and stage keep their order. As long as a
+process trains nothing, each outermost call of a model is a step of the framework ``<fw> inference``. Calls by threads
+have no fixed order: they are one last step together. A call of a model that was given and returned what one before it
+did is no step. The value that a test returned is recorded as step 1 and stage ``returned`` of the framework
+``returned``: a row for each part, named after it. A fit (of the framework ``sklearn``, ``xgboost``, ``lightgbm`` or
+``catboost``) is a step; the rows of its ``batch`` and ``update`` have its name, and the value of ``update`` is the last
+loss that the estimator reports. Rows of the stage ``hyperparameters``, which are written at the first step of an
+optimizer and when they change, have their values as a name: ``name=value; name=value``.
+
+A line is a JSON object, whose key ``k`` is its kind. The last ``settings`` of a process, and the last ``final`` of a
+process and framework, replace earlier ones.
 
 ``hello``: ``schema, pid, ppid, argv, python, rank, world, attempt, identity, program, started``
     The first line: the recorder was loaded. ``argv`` is the command line of the interpreter, without secrets, ``rank``
@@ -46,18 +60,12 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
     ``end``. ``files`` are the user's source files that were loaded, ``versions`` those of the imported packages.
 ``generators``: ``states``
     At the first loss of a training, the digest of each random generator that was seeded or used until then.
-``event``: ``fw, lane, step, stage, digest, value``
-    The digest of one stage of one step. As long as a process trains nothing, each outermost call of a model is a step
-    of the framework ``<fw> inference``. Calls by threads have no fixed order: they are one last step together.
-    ``value`` is the loss for the stage ``forward``, else null. The value that a test returned is recorded as step 1 and
-    stage ``returned`` of the framework ``returned``: one event for each part, with a space and the name of the part
-    after the digest. A fit (of the framework ``sklearn``, ``xgboost``, ``lightgbm`` or ``catboost``) is a step, with a
-    space and its name after the digests of ``batch`` and ``update``; ``value`` of its ``update`` is the last loss that
-    the estimator reports, else null. At the stage ``hyperparameters``, which is written at the first step of an
-    optimizer and when they change, a space and their values follow the digest, as ``name=value; name=value``. ``lane``
-    distinguishes the trainings of one framework and process: it is left out or 0 for what the process trains itself,
-    and a number for each task of a pool and each thread that trains. Numbers are given in no fixed order. A call of a
-    model that was given and returned what one before it did is no step.
+``training``: ``n, fw, lane``
+    The number ``n`` of a training in rows. ``lane`` distinguishes the trainings of one framework and process: it is 0
+    for what the process trains itself, and a number for each task of a pool and each thread that trains, given in no
+    fixed order. A training may have several numbers.
+``name``: ``n, text``
+    The number ``n`` of a name in rows. A name may have several numbers.
 ``probe``: ``name, n, step, kind, digest, value``
     The script monitors a value: the n-th ``value`` or ``gradient`` of that name in this process. ``step`` is the
     current training step, or null. ``value`` is a short text if it is a single number or string, else null.
@@ -94,12 +102,13 @@ its kind. The last ``settings`` of a process, and the last ``final`` of a proces
     The script trained, or may have trained, by ``call``, which the recorder of this framework cannot follow.
 ``trouble``: ``where, error``
     The recorder failed, and the script went on.
-``bye``: ``how, started``
-    The process ended in an orderly way, or with ``how`` ``task`` a task that it did for a pool. If something was
-    trained after the last such line, the event log is incomplete. ``started`` is how many threads and programs it
-    started, forks included: each may print lines between those of the others.
+``bye``: ``how, started, rows``
+    The process ended in an orderly way, or with ``how`` ``task`` a task that it did for a pool. ``rows`` is how many
+    rows there were by then: if there are fewer, or something was trained after the last such line, the event log is
+    incomplete. ``started`` is how many threads and programs it started, forks included: each may print lines between
+    those of the others.
 
-Floats are written as ``float.hex()`` text, which keeps every bit and can spell NaN.
+Floats of lines are written as ``float.hex()`` text, which keeps every bit and can spell NaN.
 
 Instrumentation log
 -------------------
@@ -152,13 +161,14 @@ Its kinds of lines are:
 from __future__ import annotations
 
 import math
+import struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Schema history. 1: first layout.
-SCHEMA = 1
+# Schema history. 1: first layout. 2: rows.
+SCHEMA = 2
 
 ENV_LOGS = "DETAUDIT_LOGS"
 """The folder for the logs of all processes. The recorder is loaded only if this is set."""
@@ -214,7 +224,16 @@ LOGS = "logs"
 """The folder of the event logs, in the folder of a run."""
 
 LOG_SUFFIX = ".jsonl"
-"""The suffix of an event log."""
+"""The suffix of the lines of an event log."""
+
+ROWS_SUFFIX = ".rows"
+"""The suffix of its rows."""
+
+ROW = struct.Struct("<qIIBB6x16sd")
+"""A row: the step, the number of the training, that of a name or 0, the stage, flags, the digest, the value or 0."""
+
+HAS_VALUE = 1
+"""The flag of a row that has a value. A loss may be NaN, so NaN cannot stand for none."""
 
 FLAG_APPLIED = "applied"
 FLAG_FAILED = "failed"
@@ -222,6 +241,9 @@ FLAG_UNAVAILABLE = "unavailable"
 
 STAGES = ("init", "rng", "batch", "forward", "backward", "reduce", "hyperparameters", "update", "state", "output")
 """The stages of a step, in order: the first one that differs between two runs points to the cause."""
+
+STAGE_NUMBERS = {stage: number for number, stage in enumerate((*STAGES, "returned"), 1)}
+"""The numbers of stages in rows; what has none of them is no row."""
 
 DEFAULT_STAGES = ("init", "rng", "batch", "forward", "hyperparameters", "update", "state", "output")
 """Without ``backward`` and ``reduce``: a digest of the gradients costs about as much as one of the weights."""

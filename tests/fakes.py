@@ -1,15 +1,16 @@
 """A launcher that starts no process: each run's event log is written by the test."""
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from detaudit import wire
 from detaudit.config.flags import load_catalogue
 from detaudit.config.recipes import load_recipe
 from detaudit.launch import RunOutcome, RunSpec
 from detaudit.launch.plan import Settings
 from detaudit.launch.target import Target
+from tests.logs import hexed, row, write_log
 
 Script = Callable[[RunSpec], RunOutcome]
 
@@ -17,7 +18,7 @@ Script = Callable[[RunSpec], RunOutcome]
 def hello(**changed: Any) -> dict[str, Any]:
     line = {
         "k": "hello",
-        "schema": 1,
+        "schema": wire.SCHEMA,
         "pid": 7,
         "ppid": 1,
         "argv": ["python", "train.py"],
@@ -36,14 +37,13 @@ def training(update: str = "same", *, steps: int = 2, whole: bool = True) -> lis
     ]
     for step in range(1, steps + 1):
         end = update if step == steps else f"w{step}"
-        lines.append({"k": "event", "fw": "torch", "step": step, "stage": "forward", "digest": "l", "value": "0x1p-1"})
-        lines.append({"k": "event", "fw": "torch", "step": step, "stage": "update", "digest": end, "value": None})
+        lines += [row(step, "forward", "l", 0.5), row(step, "update", end)]
     if whole:
         final = {
             "k": "final",
             "fw": "torch",
             "steps": steps,
-            "digest": update,
+            "digest": hexed(update),
             "sum": "0x1.8p+1",
             "loss": "0x1p-1",
             "params": 2,
@@ -60,9 +60,8 @@ def run(lines: list[dict[str, Any]], exit_code: int = 0, stderr: str = "", **out
     def launched(spec: RunSpec) -> RunOutcome:
         (spec.folder / "logs").mkdir(parents=True)
         (spec.folder / "stderr.log").write_text(stderr)
-        text = "".join(json.dumps(line) + "\n" for line in lines)
         if lines:  # without the recorder there is no event log
-            (spec.folder / "logs" / "7.0.jsonl").write_text(text)
+            write_log(spec.folder / "logs" / "7.0.jsonl", lines)
         return RunOutcome(exit_code, 1.5, **outcome)
 
     return launched

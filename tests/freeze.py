@@ -25,6 +25,7 @@ import click
 import yaml
 
 from detaudit.cli import cli
+from detaudit.runs.log_text import entries
 from tests.corpus.measure import HERE, SCRIPTS
 
 PARTS = ("logs", "bisect", "trace", "help")
@@ -110,10 +111,10 @@ def _of_group(group: dict[str, Any]) -> dict[str, Any]:
 
 
 def lines(logs: Path, steady: bool) -> Iterator[str]:
-    """Yield the lines of event logs without what no two runs share; of runs that differ, without their values too."""
+    """Yield what is in event logs without what no two runs share; of runs that differ, without their values too."""
     for path in sorted(logs.glob("*.jsonl")):
-        for line in path.read_text().splitlines():
-            event = {key: value for key, value in json.loads(line).items() if key not in _CHANGES}
+        for entry in entries(path):
+            event = {key: value for key, value in entry.items() if key not in _CHANGES}
             text = json.dumps(event, sort_keys=True)
             yield re.sub(r"/[\w./-]+/", "", text) if steady else f"{event.get('k')}: {', '.join(sorted(event))}"
 

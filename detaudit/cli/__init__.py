@@ -23,6 +23,7 @@ COMMANDS = {
     "doctor": "Show what affects determinism on this machine.",
     "recipes": "List the recipes and flags; `detaudit recipes show ID` explains one.",
     "report": "Print the report of an earlier audit or check.",
+    "log": "Print the event logs of a run as text.",
     "completion": "Print the completion script of a shell.",
 }
 """Each is a module of this package, imported only when it is used. Entry points name others."""

@@ -1,10 +1,8 @@
 """What is equal, and where two recordings first differ."""
 
 import hashlib
-import heapq
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,11 +21,12 @@ from detaudit.model import (
     RunRecord,
     Stage,
     Training,
-    blocks,
     digits,
+    series,
 )
-from detaudit.model.blocks import BlockedSteps
 from detaudit.model.outputs import STDERR, STDOUT
+from detaudit.model.record import last_step
+from detaudit.model.series import Series
 from detaudit.outputs.compare import deciding, differences
 from detaudit.runs.log import Process
 
@@ -83,7 +82,7 @@ def _trained(a: Sequence[Training], b: Sequence[Training], *, ended: bool) -> li
 
 def _likeness(part: Training) -> tuple[object, ...]:
     """Return what two trainings are matched by: all that they did, how they ended, how they began, or nothing else."""
-    initial = blocks.fingerprint(part.digests.get(Stage.INIT, {}))
+    initial = series.fingerprint(part.digests.get(Stage.INIT, {}))
     return _key(part), end(part), (part.framework, initial), part.framework
 
 
@@ -96,7 +95,7 @@ def identity(run: RunRecord) -> str:
 
 def _key(part: Training) -> str:
     fingerprints = [
-        (stage, blocks.fingerprint(part.digests[stage])) for stage in sorted(results(part) & part.digests.keys())
+        (stage, series.fingerprint(part.digests[stage])) for stage in sorted(results(part) & part.digests.keys())
     ]
     return _digest((end(part), also_at_end(part), fingerprints))
 
@@ -120,32 +119,14 @@ def also_at_end(part: Training) -> tuple[str | None, str | None]:
 # What two parts of runs that are compared both recorded.
 
 
-def in_blocks(pair: Matched, stage: Stage) -> tuple[BlockedSteps, BlockedSteps]:
+def sides(pair: Matched, stage: Stage) -> tuple[Series, Series]:
     """Return the digests of a stage on both sides."""
-    return blocks.in_blocks(pair.a.digests.get(stage, {})), blocks.in_blocks(pair.b.digests.get(stage, {}))
+    return series.series(pair.a.digests.get(stage, {})), series.series(pair.b.digests.get(stage, {}))
 
 
-Found = tuple[int, Stage, tuple[str, ...], tuple[str, ...]]
-"""A step, a stage, and what both sides recorded there."""
-
-
-def shared_digests(pair: Matched) -> Iterator[Found]:
-    """Yield step, stage and both digests of all that both sides recorded, in the order of time."""
-    for block in shared_blocks(pair):
-        yield from block
-
-
-def shared_blocks(pair: Matched, *, last: int | None = None) -> Iterator[list[Found]]:
-    """Yield the same by block; if ``last`` is a step, its block first and then all before it, from the last on."""
-    both = pair.a.digests.keys() & pair.b.digests.keys()
-    sides = [(stage, *in_blocks(pair, stage)) for stage in Stage if stage in both]
-    numbers = sorted({number for _, a, b in sides for number in a.digests.keys() & b.digests.keys()})
-    if last is not None:
-        numbers = [number for number in reversed(numbers) if number <= blocks.block_of(last)]
-    for number in numbers:
-        block = [(stage, a.block(number), b.block(number)) for stage, a, b in sides]
-        steps = sorted({step for _, a, b in block for step in a.keys() & b.keys()})
-        yield [(step, stage, a[step], b[step]) for step in steps for stage, a, b in block if step in a and step in b]
+def shared_stages(pair: Matched) -> dict[Stage, tuple[Series, Series]]:
+    """Return both sides of each stage that both recorded."""
+    return {stage: sides(pair, stage) for stage in Stage if stage in pair.a.digests and stage in pair.b.digests}
 
 
 @dataclass
@@ -163,16 +144,18 @@ class Shared:
 
 def shared_of(pair: Matched, differs: Difference | None) -> Shared:
     """Return what both sides recorded of a rank; ``differs`` is where they first differ."""
-    recorded, counted = Shared(), 0
-    at = differs.step if differs else -1
-    for step, stage, *_ in shared_digests(pair):
-        recorded.stages.add(stage)
-        if step > counted and stage in RESULTS:
-            recorded.steps, counted = recorded.steps + 1, step
-        if step < at:
-            recorded.before = step
-        elif step == at:
-            recorded.there.add(stage)
+    recorded, at = Shared(), differs.step if differs else -1
+    stages = shared_stages(pair)
+    for block in sorted({block for a, b in stages.values() for block in a.blocks.keys() & b.blocks.keys()}):
+        results = [series.NOTHING[:, 0]]
+        for stage, (a, b) in stages.items():
+            steps = series.shared_steps(a.rows(block), b.rows(block))
+            if len(steps):
+                recorded.stages.add(stage)
+                recorded.before = max([recorded.before, *steps[steps < at][-1:].tolist()])
+                recorded.there |= {stage} if at in steps else set()
+                results += [steps[steps > 0]] if stage in RESULTS else []
+        recorded.steps += len(series.union(results))
     return recorded
 
 
@@ -333,12 +316,10 @@ def last_equal_step(a: RunRecord, b: RunRecord, difference: Difference) -> int |
     unrecorded = difference.at_end and not any(difference.stage in part.digests for part in pair[1:])
     seldom = difference.stage in (Stage.STEPS, Stage.HYPERPARAMETERS)
     stages = RESULTS if unrecorded or seldom else {difference.stage}
-    for block in shared_blocks(pair, last=difference.step):
-        equal = (step for step, stage, x, y in block if stage in stages and step <= difference.step and x == y)
-        latest = max(equal, default=None)
-        if latest is not None:
-            return latest
-    return None
+    equal = (
+        series.last_equal(a, b, difference.step) for stage, (a, b) in shared_stages(pair).items() if stage in stages
+    )
+    return max((step for step in equal if step is not None), default=None)
 
 
 def _ends_differ(pair: Matched, shared: bool) -> bool:
@@ -366,26 +347,8 @@ def _ended_before(pair: Matched, through: int | None) -> int | None:
 
 def _first_steps(pair: Matched, stages: Iterable[Stage], through: int | None, shared: bool) -> dict[Stage, int]:
     """Return the first step at which each of these stages differs; a stage that differs at none is left out."""
-    sides = {stage: in_blocks(pair, stage) for stage in stages}
-    last = blocks.block_of(through) if through is not None else math.inf
-    first_steps: dict[Stage, int] = {}
-
-    def differing(stage: Stage) -> Iterator[tuple[int, int, Stage]]:
-        for number in blocks.differing(*sides[stage], shared=shared):
-            yield number, stage.position, stage
-            if stage in first_steps:
-                return
-
-    # A block of all stages is read at once.
-    for number, _, stage in heapq.merge(*map(differing, sides)):
-        if number > last:
-            break
-        a, b = (side.block(number) for side in sides[stage])
-        steps = a.keys() & b.keys() if shared else a.keys() | b.keys()
-        step = min((step for step in steps if a.get(step) != b.get(step)), default=None)
-        if step is not None and (through is None or step <= through):
-            first_steps[stage] = step
-    return first_steps
+    first_steps = {stage: series.first_step(*sides(pair, stage), through=through, shared=shared) for stage in stages}
+    return {stage: step for stage, step in first_steps.items() if step is not None}
 
 
 def _first(pair: Matched, through: int | None, shared: bool) -> Difference | None:
@@ -408,7 +371,7 @@ def _first(pair: Matched, through: int | None, shared: bool) -> Difference | Non
         return _difference(pair, min(pair.a.steps, pair.b.steps) + 1, Stage.STEPS)
     # Equal at every step that both recorded; large weights may not be recorded at the last one.
     stage = _end_stage(pair)
-    last = blocks.last(pair.a.digests.get(stage, {pair.a.steps: ()}))
+    last = last_step(pair.a.digests.get(stage, {pair.a.steps: ()}))
     at_end = stage not in UNHOOKED and last == pair.a.steps
     return _difference(pair, pair.a.steps, stage, site(pair.a, pair.b, 0, stage), at_end)
 

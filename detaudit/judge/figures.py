@@ -4,7 +4,10 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from detaudit.config.options import compiled
 from detaudit.errors import AuditNotFoundError, StorageError
@@ -23,10 +26,10 @@ from detaudit.model import (
     Stage,
     Training,
     VariationBisection,
-    blocks,
+    as_number,
     record_of,
+    series,
 )
-from detaudit.model.blocks import BlockedSteps
 from detaudit.model.fact import Number as fact_Number
 from detaudit.model.figures import (
     NO_FIGURES,
@@ -46,8 +49,10 @@ from detaudit.model.figures import (
     Weights,
 )
 from detaudit.model.record import WeightSet, WeightValue
+from detaudit.model.series import Ints, Rows, Series
 from detaudit.runs import printed
-from detaudit.runs.log_pages import Block, KnownLosses, LoggedLosses
+from detaudit.runs.log_rows import LoggedLosses
+from detaudit.runs.log_rows import Losses as LossArrays
 from detaudit.runs.status import logs_of, trained
 
 # Put the steps of a long training into bins, so that a figure of a million steps has a few hundred points.
@@ -62,27 +67,27 @@ NEAR = 10
 MOST_MARKS = 5
 
 
-def bins(steps: Sequence[int], marks: Iterable[int], most: int = MOST_BINS) -> list[Steps]:
+def bins(steps: Sequence[int] | Ints, marks: Iterable[int], most: int = MOST_BINS) -> list[Steps]:
     """Return ascending steps as bins, each as its first and last step.
 
     No bin holds steps before and after a mark. Around the first marks each step has a bin of its own.
     """
+    steps = np.asarray(steps, np.int64)
+    starts = _starts(steps, marks, most)
+    return list(zip(steps[starts].tolist(), steps[[*starts[1:] - 1, -1]].tolist(), strict=True)) if len(steps) else []
+
+
+def _starts(steps: Ints, marks: Iterable[int], most: int = MOST_BINS) -> Ints:
+    """Return the places at which bins begin."""
     if len(steps) <= most:
-        return [(step, step) for step in steps]
-    cuts = set(marks)
-    near = {step + by for step in sorted(cuts)[:MOST_MARKS] for by in range(-NEAR, NEAR + 1)}
+        return np.arange(len(steps))
+    cuts = sorted(set(marks))
+    near = np.unique([step + by for step in cuts[:MOST_MARKS] for by in range(-NEAR, NEAR + 1)])
+    alone = np.flatnonzero(np.isin(steps, near))
     size = -(-len(steps) // (most - min(len(near), most // 2)))
-    ranges: list[Steps] = []
-    filled = 0
-    for step in steps:
-        alone = step in near
-        if ranges and 0 < filled < size and not alone and step not in cuts:
-            ranges[-1] = ranges[-1][0], step
-            filled += 1
-        else:
-            ranges.append((step, step))
-            filled = 0 if alone else 1
-    return ranges
+    begins = np.unique([0, *alone, *(alone + 1), *np.flatnonzero(np.isin(steps, cuts))])
+    ends = [*begins[1:].tolist(), len(steps)]
+    return np.concatenate([np.arange(first, end, size) for first, end in zip(begins.tolist(), ends, strict=True)])
 
 
 # In which stages and steps the runs of a group differ.
@@ -94,7 +99,7 @@ MOST_LADDER_COLUMNS = 14
 MOST_FIRST = 3
 """Places where runs first differ that have columns around them."""
 
-Sides = Mapping[int, BlockedSteps]
+Sides = Mapping[int, Series]
 """The digests of one stage by run."""
 
 
@@ -106,7 +111,7 @@ def ladder(records: Mapping[int, RunRecord], first: Iterable[Difference], rank: 
     parts = {run: record.parts[rank] for run, record in records.items() if rank < len(record.parts)}
     stages = [stage for stage in Stage if stage not in UNHOOKED]
     digests: dict[Stage, Sides] = {
-        stage: {run: blocks.in_blocks(part.digests.get(stage, {})) for run, part in parts.items()} for stage in stages
+        stage: {run: series.series(part.digests.get(stage, {})) for run, part in parts.items()} for stage in stages
     }
     digests = {stage: sides for stage, sides in digests.items() if any(sides.values())}
     last = max((part.steps for part in parts.values()), default=0)
@@ -120,7 +125,7 @@ def ladder(records: Mapping[int, RunRecord], first: Iterable[Difference], rank: 
     recorded = (
         []
         if last > 4 * MOST_LADDER_COLUMNS
-        else sorted(set(blocks.steps(side for sides in digests.values() for side in sides.values())))
+        else sorted({step for sides in digests.values() for side in sides.values() for step in side})
     )
     columns = tuple(_columns(recorded, [step for _, step in marks], last, zero=_has(digests, 0)))
     # All stages of a column are counted before the next one: their steps are in the same blocks of an event log.
@@ -155,41 +160,42 @@ def _columns(recorded: Sequence[int], marks: Iterable[int], last: int, *, zero: 
         before = step
 
 
-def _any_step(side: BlockedSteps, number: int, column: Steps) -> bool:
+def _any_step(side: Series, number: int, column: Steps) -> bool:
     """Return whether a block has a step of a column. It is read only if it is not wholly inside of it."""
     first, last = column
-    contained = first <= blocks.start(number) and blocks.start(number + 1) - 1 <= last
-    return contained or any(first <= step <= last for step in side.block(number))
+    contained = first <= number * series.BLOCK and (number + 1) * series.BLOCK - 1 <= last
+    return contained or len(_between(side.rows(number), column)) > 0
 
 
-def _count(sides: Sequence[BlockedSteps], column: Steps) -> int | None:
+def _count(sides: Sequence[Series], column: Steps) -> int | None:
     """Return the greatest number of different digests that the runs have at a step of a column.
 
     Return None if those that are known match, and some are not known: the run was ended, or has no such step.
     """
     first, last = column
-    numbers = sorted({number for side in sides for number in side.digests})
+    numbers = sorted({number for side in sides for number in side.blocks})
     greatest, known = 0, True
     for number in numbers:
-        if blocks.start(number) > last or blocks.start(number + 1) <= first:
+        if number * series.BLOCK > last or (number + 1) * series.BLOCK <= first:
             continue
-        different = len({side.digests.get(number) for side in sides})
+        different = len({side.blocks.get(number) for side in sides})
         if different == 1:  # all steps of the block match
             greatest = greatest or int(_any_step(sides[0], number, column))
             continue
         if 1 < greatest >= different:  # no step of the block has more digests
             continue
-        side_blocks = [side.block(number) for side in sides]
-        most = len({tuple(side.items()) for side in side_blocks})
-        for step in sorted({step for side in side_blocks for step in side if first <= step <= last}):
-            at_step = [side.get(step) for side in side_blocks]
-            known = known and None not in at_step
-            greatest = max(greatest, len({*at_step} - {None}))
-            if greatest >= most:
-                break
+        at_steps = [_between(side.rows(number), column) for side in sides]
+        most, same = series.most_different(at_steps)
+        known = known and same
+        greatest = max(greatest, most)
         if greatest >= len(sides):
             break
     return greatest if greatest > 1 or (greatest and known) else None
+
+
+def _between(rows: Rows, column: Steps) -> Rows:
+    between: Rows = rows[(column[0] <= rows[:, 0]) & (rows[:, 0] <= column[1])]
+    return between
 
 
 # The losses of the runs of a group, as curves, and how far they are from those of the first run.
@@ -205,46 +211,65 @@ def losses(records: Mapping[int, RunRecord], rank: int) -> Losses | None:
     )
     if recorded_rank is None:
         return None
-    same: list[tuple[list[int], dict[int, Number]]] = []
+    same: list[tuple[list[int], LossArrays]] = []
     for run, one in losses_by_run(records, recorded_rank).items():
-        runs = next((runs for runs, other in same if other == one), None)
+        runs = next((runs for runs, other in same if _equal(other, one)), None)
         if runs is None:
             same.append(([run], one))
         else:
             runs.append(run)
-    alike = [(tuple(runs), one) for runs, one in same]
-    reference = alike[0][1]
-    steps = sorted(set().union(*(one for _, one in alike)))
-    marks = [first for _, one in alike[1:] if (first := first_difference(steps, reference, one)) is not None]
-    into = bins(steps, marks)
-    inside = list(_split(steps, into))
+    steps = series.union([one[0] for _, one in same])
+    aligned = [(tuple(runs), _aligned(steps, one)) for runs, one in same]
+    reference = aligned[0][1]
+    marks = [first for _, one in aligned[1:] if (first := _first_difference(steps, reference, one)) is not None]
+    starts = _starts(steps, marks)
+    inside = [slice(first, end) for first, end in zip(starts.tolist(), [*starts[1:].tolist(), len(steps)], strict=True)]
     return Losses(
         rank=recorded_rank,
-        bins=tuple(into),
+        bins=tuple(bins(steps, marks)),
         curves=tuple(
             Curve(
                 runs=runs,
-                points=tuple(_point([one[step] for step in steps if step in one]) for steps in inside),
-                distances=tuple(_distance(steps, reference, one) for steps in inside) if one is not reference else (),
+                points=tuple(_point(one, part) for part in inside),
+                distances=tuple(_distance(reference, one, part) for part in inside) if one is not reference else (),
             )
-            for runs, one in alike
+            for runs, one in aligned
         ),
         first=min(marks, default=None),
         dtype=_dtype(records, recorded_rank),
     )
 
 
-def losses_by_run(records: Mapping[int, RunRecord], rank: int) -> dict[int, dict[int, Number]]:
-    """Return the losses of this rank by step, of each run that has such a rank.
-
-    What the event logs of several runs have in common is read once.
-    """
-    known: KnownLosses = {}
+def losses_by_run(records: Mapping[int, RunRecord], rank: int) -> dict[int, LossArrays]:
+    """Return the losses of this rank by step, of each run that has such a rank."""
     parts = {run: record.parts[rank] for run, record in records.items() if rank < len(record.parts)}
-    return {
-        run: part.losses.in_memory(known) if isinstance(part.losses, LoggedLosses) else dict(part.losses)
-        for run, part in parts.items()
-    }
+    return {run: _arrays(part.losses) for run, part in parts.items()}
+
+
+def _arrays(losses: Mapping[int, Number]) -> LossArrays:
+    if isinstance(losses, LoggedLosses):
+        return losses.arrays()
+    steps = sorted(losses)
+    numbers = (losses[step] for step in steps)
+    return np.array(steps, np.int64), np.array([math.nan if one is None else float(one) for one in numbers])
+
+
+def _equal(a: LossArrays, b: LossArrays) -> bool:
+    return np.array_equal(a[0], b[0]) and np.array_equal(a[1], b[1], equal_nan=True)
+
+
+class _Aligned(NamedTuple):
+    """The losses of a run at the steps of all runs, and at which of them it has one."""
+
+    values: NDArray[np.float64]
+    known: NDArray[np.bool_]
+
+
+def _aligned(steps: Ints, losses: LossArrays) -> _Aligned:
+    aligned = _Aligned(np.full(len(steps), math.nan), np.zeros(len(steps), bool))
+    at = np.searchsorted(steps, losses[0])
+    aligned.values[at], aligned.known[at] = losses[1], True
+    return aligned
 
 
 def _ranks(records: Mapping[int, RunRecord]) -> range:
@@ -262,44 +287,40 @@ def _dtype(records: Mapping[int, RunRecord], rank: int) -> str | None:
     return loss_dtypes.pop() if len(loss_dtypes) == 1 else None
 
 
-def first_difference(steps: Sequence[int], a: Mapping[int, Number], b: Mapping[int, Number]) -> int | None:
+def _differ(a: _Aligned, b: _Aligned, part: slice = slice(None)) -> NDArray[np.bool_]:
+    """Return at which steps two runs have different losses."""
+    x, y = a.values[part], b.values[part]
+    different: NDArray[np.bool_] = a.known[part] & b.known[part] & (x != y) & ~(np.isnan(x) & np.isnan(y))
+    return different
+
+
+def _first_difference(steps: Ints, a: _Aligned, b: _Aligned) -> int | None:
     """Return the first of these ascending steps at which two runs have different losses, None if there is none."""
-    return next((step for step in steps if step in a and step in b and a[step] != b[step]), None)
+    differing = _differ(a, b)
+    return int(steps[differing.argmax()]) if differing.any() else None
 
 
-def _split(steps: Sequence[int], into: Sequence[Steps]) -> Iterator[list[int]]:
-    """Yield the steps of each bin."""
-    rest = iter(steps)
-    step = next(rest, None)
-    for _, last in into:
-        in_bin = []
-        while step is not None and step <= last:
-            in_bin.append(step)
-            step = next(rest, None)
-        yield in_bin
-
-
-def _point(numbers: Sequence[Number]) -> Point | None:
-    if not numbers:
+def _point(losses: _Aligned, part: slice) -> Point | None:
+    known = losses.values[part][losses.known[part]]
+    if not len(known):
         return None
-    finite = [one for one in numbers if isinstance(one, float | int)]
-    broken = len(finite) < len(numbers)
-    if not finite:
+    finite = known[np.isfinite(known)]
+    broken = len(finite) < len(known)
+    if not len(finite):
         return Point(broken=broken)
-    return Point(first=finite[0], least=min(finite), greatest=max(finite), last=finite[-1], broken=broken)
+    first, last = float(finite[0]), float(finite[-1])
+    return Point(first=first, least=float(finite.min()), greatest=float(finite.max()), last=last, broken=broken)
 
 
-def _distance(steps: Sequence[int], a: Mapping[int, Number], b: Mapping[int, Number]) -> Distance | None:
+def _distance(a: _Aligned, b: _Aligned, part: slice) -> Distance | None:
     """Return how far two losses are apart at most, None if the runs share none of these steps."""
-    pairs = [(a[step], b[step]) for step in steps if step in a and step in b]
-    if not pairs:
+    if not (a.known[part] & b.known[part]).any():
         return None
-    differing = [(x, y) for x, y in pairs if x != y]
-    apart = [
-        abs(x - y) if isinstance(x, float | int) and isinstance(y, float | int) else math.inf for x, y in differing
-    ]
-    greatest = max(apart, default=0.0)
-    return Distance(greatest=greatest if math.isfinite(greatest) else None, equal=not differing)
+    differing = _differ(a, b, part)
+    with np.errstate(all="ignore"):
+        apart = np.abs(a.values[part][differing] - b.values[part][differing])
+    greatest = float(apart.max()) if len(apart) else 0.0
+    return Distance(greatest=greatest if math.isfinite(greatest) else None, equal=not len(apart))
 
 
 # Take samples of the losses of the runs of a group, for programs that draw curves themselves.
@@ -317,36 +338,30 @@ def samples(records: Mapping[int, RunRecord]) -> tuple[LossSamples, ...]:
     return tuple(one for rank in range(MOST_RANKS) for one in _of_rank(rank, _with_losses(records, rank)))
 
 
-def _with_losses(records: Mapping[int, RunRecord], rank: int) -> dict[int, dict[int, Number]]:
-    return {run: run_losses for run, run_losses in losses_by_run(records, rank).items() if run_losses}
+def _with_losses(records: Mapping[int, RunRecord], rank: int) -> dict[int, LossArrays]:
+    return {run: one for run, one in losses_by_run(records, rank).items() if len(one[0])}
 
 
-def _of_rank(rank: int, sides: Mapping[int, Mapping[int, Number]]) -> Iterator[LossSamples]:
+def _of_rank(rank: int, sides: Mapping[int, LossArrays]) -> Iterator[LossSamples]:
     if not sides:
         return
     base = next(iter(sides))
-    reference = sides[base]
-    steps = sorted({step for side in sides.values() for step in side})
-    marks = [first_difference(steps, reference, side) for run, side in sides.items() if run != base]
-    sampled = [first for first, _ in bins(steps, [mark for mark in marks if mark is not None])]
-    for run, side in sides.items():
-        kept = sorted({*(step for step in sampled if step in side), max(side)})
+    steps = series.union([side[0] for side in sides.values()])
+    aligned = {run: _aligned(steps, side) for run, side in sides.items()}
+    reference = aligned[base]
+    marks = [_first_difference(steps, reference, side) for run, side in aligned.items() if run != base]
+    sampled = _starts(steps, [mark for mark in marks if mark is not None])
+    for run, side in aligned.items():
+        kept = series.union([sampled[side.known[sampled]], np.flatnonzero(side.known)[-1:]])
+        with np.errstate(all="ignore"):
+            apart = np.abs(reference.values[kept] - side.values[kept]).tolist()
         yield LossSamples(
             run=run,
             rank=rank,
-            steps=tuple(kept),
-            losses=tuple(side[step] for step in kept),
-            distances=tuple(_distance_of_losses(reference.get(step), side[step]) for step in kept)
-            if run != base
-            else (),
+            steps=tuple(steps[kept].tolist()),
+            losses=tuple(map(as_number, side.values[kept].tolist())),
+            distances=tuple(one if math.isfinite(one) else None for one in apart) if run != base else (),
         )
-
-
-def _distance_of_losses(a: Number, b: Number) -> float | None:
-    if not isinstance(a, float | int) or not isinstance(b, float | int):
-        return None
-    apart = abs(a - b)
-    return apart if math.isfinite(apart) else None
 
 
 # Which weights of the runs of a group differ first, and how far.
@@ -527,14 +542,14 @@ def _records(audit: Audit, group: Group, folder: Path) -> dict[int, RunRecord] |
     base = group.first_finished
     if base is not None and base in runs:
         runs = [base, *(run for run in runs if run is not base)]
-    records, why, known = {}, NoFigure.LOGS_GONE, dict[bytes, Block]()
+    records, why = {}, NoFigure.LOGS_GONE
     for run in runs:
         try:
             logs = logs_of(run, folder)
-            parts = (*trained(run, logs, known), *_printed(run, logs, pattern))
+            parts = (*trained(run, logs), *_printed(run, logs, pattern))
         except (AuditNotFoundError, StorageError):
             continue
-        if any(isinstance(part.losses, LoggedLosses) and not part.losses.log.is_there for part in parts):
+        if any(isinstance(part.losses, LoggedLosses) and not part.losses.source.is_there for part in parts):
             why = NoFigure.LOGS_NOT_FETCHED
         elif parts:
             records[run.id] = record_of(parts)

@@ -1,13 +1,12 @@
 """Compare the rows of a run so far, with a reference or with runs that go on beside it."""
 
 import threading
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from detaudit.judge import comparer
 from detaudit.model import FITTED, RunRecord, Stage, Training, is_inference
 from detaudit.runs import live_log
-from detaudit.runs.live_log import events
+from detaudit.runs.live_log import News
 
 # Compare runs with each other while they go on, to notice that two differ before any has ended.
 
@@ -35,9 +34,9 @@ class Abreast:
         self._last: dict[tuple[int, Stage], tuple[int, int]] = {}
         self._followed = True
 
-    def take(self, run: int, log: Path, raw: Iterable[bytes]) -> None:
-        """Take in new lines of an event log of a run."""
-        for event in events(raw):
+    def take(self, run: int, log: Path, news: News) -> None:
+        """Take in what is new in an event log of a run."""
+        for event in news.events():
             if event.stage in comparer.RESULTS and event.fw not in FITTED and not is_inference(event.fw):
                 with self._lock:
                     origin = (log, event.fw, event.lane)
@@ -100,11 +99,11 @@ class Follower:
         self._ranks: dict[Path, int | None] = {}
         self._lanes: dict[int | None, tuple[Path, int]] = {}
 
-    def differs(self, log: Path, raw: Sequence[bytes]) -> bool:
-        """Whether new lines of an event log differ from what the reference recorded there."""
-        if raw and log not in self._ranks:
-            self._ranks[log] = live_log.rank(raw[0], len(self._comparers))
-        for event in live_log.events(raw):
+    def differs(self, log: Path, news: News) -> bool:
+        """Whether what is new in an event log differs from what the reference recorded there."""
+        if news.lines and log not in self._ranks:
+            self._ranks[log] = live_log.rank(news, len(self._comparers))
+        for event in news.events():
             if not self._comparers or event.stage not in comparer.RESULTS:
                 continue
             if is_inference(event.fw) and not is_inference(self._framework):

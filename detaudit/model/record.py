@@ -2,13 +2,11 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Reversible
-from typing import TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from detaudit.model import blocks
 from detaudit.model.audit import AppliedRecipe, RankRecord
-from detaudit.model.blocks import digests_through, losses_through
 from detaudit.model.fact import Number
 from detaudit.model.outputs import Outputs
 from detaudit.model.stage import UNHOOKED, Stage, is_inference
@@ -94,6 +92,27 @@ class FinalState(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest()
 
 
+_T = TypeVar("_T")
+
+
+class _LeftInLog(Protocol):
+    def through(self, last: int) -> Any:
+        """Return what was recorded through a step."""
+
+
+def through(last: int, steps: Mapping[int, _T]) -> Mapping[int, _T]:
+    """Return what was recorded through the step ``last``. Of what is left in a log, nothing is read for that."""
+    if isinstance(steps, dict):
+        return {step: value for step, value in steps.items() if step <= last}
+    kept: Mapping[int, _T] = cast("_LeftInLog", steps).through(last)
+    return kept
+
+
+def last_step(steps: Mapping[int, object]) -> int:
+    """Return the last step, 0 if there is none."""
+    return max(steps, default=0) if isinstance(steps, dict) else next(reversed(cast("Reversible[int]", steps)), 0)
+
+
 class Training(msgspec.Struct, frozen=True, kw_only=True):
     """One training of a run: what one framework did in one process, with steps of its own.
 
@@ -136,7 +155,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
         if not self.cut:
             return self.final.digest if self.final else None
         updates = self.digests.get(Stage.UPDATE, {})
-        last = updates[blocks.last(updates)] if updates else ()
+        last = updates[last_step(updates)] if updates else ()
         return last[0] if len(last) == 1 else _joined(last)
 
     @property
@@ -148,12 +167,12 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
 
     def through(self, step: int) -> "Training":
         """Return what was recorded through this step, as of a run that was ended there."""
-        digests = {stage: digests_through(step, by_step) for stage, by_step in self.digests.items()}
+        digests = {stage: through(step, by_step) for stage, by_step in self.digests.items()}
         return msgspec.structs.replace(
             self,
             steps=min(self.steps, step),
             digests={stage: steps for stage, steps in digests.items() if steps},
-            losses=losses_through(step, self.losses),
+            losses=through(step, self.losses),
             final=None,
             cut=True,
             weight_sets=tuple(one.through(step) for one in self.weight_sets),

@@ -29,8 +29,7 @@ from detaudit.remote.archive import SUFFIX, ArchiveError, Attempt, logs_of, name
 from detaudit.remote.plan import Plan, other_sources
 from detaudit.remote.storage import Storage
 from detaudit.runner import Result
-from detaudit.runs import environment, files, log
-from detaudit.runs.log_pages import Block
+from detaudit.runs import environment, files, log, log_rows
 from detaudit.runs.status import compared, cut
 
 # Take the archives of a plan's runs from where workers store them: each run once, and nothing that is not whole.
@@ -116,7 +115,7 @@ class Gatherer:
                 if unpacked.id != attempt.id:
                     raise ArchiveError(ArchiveFlaw.CHANGED)
                 for file in unpacked.files:
-                    if log.tree_file(folder / file).exists():
+                    if log_rows.blocks_of(folder / file).exists():
                         (taken / file).replace(folder / file)
             except ArchiveError as error:
                 hint = f"Store the whole file in {self.storage.url} again, or do all runs again."
@@ -202,16 +201,15 @@ class Gatherer:
 # What came back of a run: its archive, as a result like that of a run which was started here.
 
 
-_LOGS = (f"*{wire.LOG_SUFFIX}", f"*{wire.OPS_SUFFIX}", f"*{wire.LOG_SUFFIX}{log.SUFFIX}")
+_LOGS = (f"*{wire.LOG_SUFFIX}", f"*{wire.OPS_SUFFIX}")
 """Files of which the auditor reads paths."""
 
 
 class Reader:
-    """Reads what came with each run: what is read of one is used for the next. ``out`` has the results of the audit."""
+    """Reads what came with each run. ``out`` has the results of the audit."""
 
     def __init__(self, out: Path) -> None:
         self._out = out
-        self._known: dict[bytes, Block] = {}
 
     def result(self, spec: RunSpec, attempt: Attempt, folder: Path, logs: Callable[[], None] = lambda: None) -> Result:
         """Return the result of a run, whose ``folder`` becomes that of ``spec``: paths are as if it had run here.
@@ -222,13 +220,14 @@ class Reader:
         try:
             private.make_folder(spec.folder.parent)
             shutil.move(folder, spec.folder)
-            readable = all(_rename(path, folders) for pattern in _LOGS for path in spec.folder.rglob(pattern))
+            for path in (path for pattern in _LOGS for path in spec.folder.rglob(pattern)):
+                _rename(path, folders)
         except OSError as error:
             raise StorageError.of(f"write to {spec.folder}", error) from error
-        if not readable:
+        if any(log_rows.folded(path) is None for path in spec.folder.rglob(f"*{log_rows.SUFFIX}")):
             hint = f"Install detaudit {attempt.plan.detaudit} here, as on the machines of the workers."
             raise StorageError(f"the trees of run {attempt.run} cannot be read by detaudit {__version__}", hint)
-        processes = log.read_folded(spec.folder, self._known, logs)
+        processes = log.read_run(spec.folder, logs)
         run = msgspec.structs.replace(attempt.result, log_dir=spec.log_dir)
         if run.through:
             cut(processes, run.through)
@@ -246,11 +245,10 @@ def _place(attempt: Attempt, processes: Sequence[log.Process]) -> RunMachine:
     )
 
 
-def _rename(path: Path, folders: Mapping[str, str]) -> bool:
-    """Replace folders at the beginning of texts in a file; the longest path is looked for first.
+def _rename(path: Path, folders: Mapping[str, str]) -> None:
+    """Replace folders at the beginning of texts in a file of JSON lines; the longest path is looked for first.
 
-    It is one of JSON lines, or the trees of an event log that is elsewhere, and stays as it is. Return whether it can
-    be read.
+    The names of rows stay as they are if their blocks are known: those are of the names too.
     """
     changes = [
         (msgspec.json.encode(old)[:-1] + end, msgspec.json.encode(new)[:-1] + end)
@@ -258,18 +256,16 @@ def _rename(path: Path, folders: Mapping[str, str]) -> bool:
         if old not in ("", "/", new)
         for end in (b"/", b'"')
     ]
+    kept = b'{"k":"name"' if log_rows.blocks_of(path).exists() else b"\n\n"
 
     def change(text: bytes) -> bytes:
-        return reduce(lambda changed, one: changed.replace(*one), changes, text)
+        return text if text.startswith(kept) else reduce(lambda changed, one: changed.replace(*one), changes, text)
 
-    if path.name.endswith(log.SUFFIX):
-        return log.rename(path.with_name(path.name.removesuffix(log.SUFFIX)), change)
     if changes:
         half = path.with_name(path.name + ".part")
         with open(path, "rb") as lines, open(half, "wb", opener=private.opener) as file:
             file.writelines(map(change, lines))
         half.replace(path)
-    return True
 
 
 # Judge the runs of a plan that came back, as if all had been started here.

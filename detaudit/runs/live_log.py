@@ -1,13 +1,75 @@
 """Read the event logs of a run that is still running."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 from detaudit import wire
-from detaudit.model import FITTED, is_inference
+from detaudit.model import FITTED, Stage, is_inference
 from detaudit.runs.log import logs
-from detaudit.runs.log_records import DECODER, UNREADABLE, Bye, Event, Framework, Hello
+from detaudit.runs.log_records import DECODER, UNREADABLE, Bye, Framework, Hello, Line, NameLine, TrainingLine
+from detaudit.runs.log_rows import ROW, STAGES, Numbers, Raw, rows_of, size_of, text_of
+
+
+class Event(NamedTuple):
+    """A row of an event log."""
+
+    fw: str
+    lane: int
+    step: int
+    stage: Stage
+    digest: str
+    value: float | None
+
+
+class News(NamedTuple):
+    """The lines and rows that were written to an event log since it was last looked at, and what numbers stand for."""
+
+    lines: list[Line]
+    rows: Raw
+    numbers: Numbers
+
+    def events(self, last: int = 0) -> Iterator[Event]:
+        """Yield the rows, or the ``last`` of them."""
+        for step, training, name, stage, flags, digest, value in self.rows[-last:].tolist():
+            key, text = self.numbers.trainings[training], self.numbers.names[name] if name else None
+            shown = value if flags & wire.HAS_VALUE else None
+            yield Event(*key, step, STAGES[stage], text_of(digest, text), shown)
+
+
+class _Log:
+    """How far an event log was read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._numbers = Numbers()
+        self._offset = self._rows = 0
+
+    def new(self) -> News:
+        """Return the complete lines and rows since the last call; lines that cannot be decoded are skipped."""
+        end = size_of(rows_of(self._path)) // ROW.itemsize  # before the lines: they come first
+        lines = []
+        for raw in self._read(self._path, self._offset).splitlines(keepends=True):
+            if raw.endswith(b"\n"):
+                self._offset += len(raw)
+                with contextlib.suppress(*UNREADABLE):
+                    lines.append(DECODER.decode(raw))
+        for line in lines:
+            if isinstance(line, TrainingLine | NameLine):
+                self._numbers.take(line)
+        rows = np.frombuffer(self._read(rows_of(self._path), self._rows * ROW.itemsize, end), ROW)
+        rows = rows[: self._numbers.readable(rows)]
+        self._rows += len(rows)
+        return News(lines, rows, self._numbers)
+
+    def _read(self, path: Path, start: int, end: int | None = None) -> bytes:
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            file.seek(start)
+            return file.read(-1 if end is None else max(0, end * ROW.itemsize - start))
+        return b""
 
 
 class Growing:
@@ -15,44 +77,24 @@ class Growing:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / wire.LOGS
-        self._offsets: dict[Path, int] = {}
+        self._logs: dict[Path, _Log] = {}
 
-    def new(self) -> Iterator[tuple[Path, list[bytes]]]:
-        """Yield each event log with the complete lines that were written to it since the last call."""
+    def new(self) -> Iterator[tuple[Path, News]]:
+        """Yield each event log with what was written to it since the last call."""
         for path in logs(self._folder):
-            data = b""
-            with contextlib.suppress(OSError), path.open("rb") as file:
-                file.seek(self._offsets.get(path, 0))
-                data = file.read()
-            complete_lines = data[: data.rfind(b"\n") + 1]
-            self._offsets[path] = self._offsets.get(path, 0) + len(complete_lines)
-            yield path, complete_lines.splitlines()
+            if path not in self._logs:
+                self._logs[path] = _Log(path)
+            yield path, self._logs[path].new()
 
 
 _LAST = 8
-"""Lines of a look at a growing event log that are decoded to learn how far it got."""
-
-_OTHER_LINES = (b'{"k":"hello"', b'{"k":"framework"', b'{"k":"bye"')
+"""Rows of a look at a growing event log from which it is known how far it got."""
 
 
-def events(raw: Iterable[bytes]) -> Iterator[Event]:
-    """Yield the events among these lines; lines that cannot be decoded are skipped."""
-    for one in raw:
-        try:
-            line = DECODER.decode(one)
-        except UNREADABLE:
-            continue
-        if isinstance(line, Event):
-            yield line
-
-
-def rank(first: bytes, world: int) -> int | None:
+def rank(news: News, world: int) -> int | None:
     """Return the rank of a process by the first line of its event log, None if it is not one of ``world``."""
-    try:
-        line = DECODER.decode(first)
-    except UNREADABLE:
-        return None
-    return line.rank if isinstance(line, Hello) and line.world == world else None
+    first = news.lines[0] if news.lines else None
+    return first.rank if isinstance(first, Hello) and first.world == world else None
 
 
 class Tail:
@@ -69,25 +111,24 @@ class Tail:
         self.attempt: int | None = None
         self.may_train = False
 
-    def take(self, raw: Sequence[bytes]) -> None:
-        """Add new lines of an event log."""
-        self._take_start(raw)
-        for event in events(raw[-_LAST:]):
+    def take(self, news: News) -> None:
+        """Add what is new in an event log."""
+        for line in news.lines:
+            match line:
+                case Hello():
+                    self.world = line.world or 1
+                    self.attempt = line.attempt if line.rank is not None else None
+                case Framework():
+                    self.may_train = True
+                case Bye():
+                    self.may_train = False
+                case _:
+                    pass
+        for event in news.events(_LAST):
             if not is_inference(event.fw) and event.fw not in FITTED:
                 self.trained = max(self.trained, event.step)
             if is_inference(event.fw):  # a training may follow, whose steps count from 1
                 self.calls = max(self.calls, event.step)
             else:
                 self.step = max(self.step, event.step)
-            self.loss = self.loss if event.value is None else float.fromhex(event.value)
-
-    def _take_start(self, raw: Sequence[bytes]) -> None:
-        """Look for what is not an event: who this is, what it imported, whether it ended."""
-        for one in raw if not self.trained else raw[-_LAST:]:
-            if one.startswith(_OTHER_LINES):
-                with contextlib.suppress(*UNREADABLE):
-                    line = DECODER.decode(one)
-                    if isinstance(line, Hello):
-                        self.world = line.world or 1
-                        self.attempt = line.attempt if line.rank is not None else None
-                    self.may_train = isinstance(line, Framework) or (self.may_train and not isinstance(line, Bye))
+            self.loss = self.loss if event.value is None else event.value

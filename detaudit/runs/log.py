@@ -1,23 +1,16 @@
 """The logs of a run's processes, put together as trainings in an order that is the same in every run."""
 
-import dataclasses
 import hashlib
-import io
 import os
-import shutil
-import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, cast
 
-import msgspec
 from msgspec.structs import replace
-from msgspec.structs import replace as changed
 
-from detaudit import private, redact, wire
+from detaudit import redact, wire
 from detaudit.errors import StorageError
 from detaudit.model import (
     FITTED,
@@ -28,30 +21,13 @@ from detaudit.model import (
     Training,
     Weight,
     as_number,
-    blocks,
     is_inference,
+    series,
 )
-from detaudit.runs.log_pages import (
-    Block,
-    EventsInMemory,
-    FoldedStage,
-    FoldedTree,
-    Log,
-    LoggedBlocks,
-    LoggedLosses,
-    LoggedSteps,
-    Origin,
-    Piece,
-    Places,
-    Top,
-    pieces,
-    write,
-)
+from detaudit.runs import log_rows
 from detaudit.runs.log_records import (
-    UNREADABLE,
     Bye,
     Environ,
-    Event,
     Final,
     FlagLine,
     Framework,
@@ -60,6 +36,7 @@ from detaudit.runs.log_records import (
     Identity,
     Left,
     Line,
+    NameLine,
     ProbeLine,
     Read,
     SetsSoFar,
@@ -67,33 +44,36 @@ from detaudit.runs.log_records import (
     SourceLine,
     State,
     Torn,
+    TrainingLine,
     Trouble,
     Undigested,
     UnseenLine,
     WeightsLine,
     Wrote,
+    lines_of,
     plain,
 )
+from detaudit.runs.log_rows import (
+    SUFFIX,
+    Key,
+    Numbers,
+    Recorded,
+    RowsSoFar,
+    blocks_of,
+    folded,
+    recorded,
+    rows_of,
+    scan,
+    size_of,
+)
 
-# Put a training together from the lines of an event log.
-
-
-MOST_HELD = 256
-"""The number of events up to which a training is held in memory."""
-
-
-MOST_KNOWN = 4096
-"""The number of blocks that are recognized when they are read again."""
+# Put a training together from the lines of an event log and its rows.
 
 
 class TrainingSoFar:
-    """A training that grows with each event. A long one is left in its event log, where it is read in blocks."""
+    """What the lines of an event log say of a training."""
 
-    def __init__(self, origin: Origin) -> None:
-        self._origin = origin
-        self._held = EventsInMemory()
-        self._log: Log | None = None
-        self._count, self._start = 0, 0
+    def __init__(self) -> None:
         self._sets = SetsSoFar()
         self.final: Final | None = None
         self.freed: list[State] = []
@@ -110,41 +90,14 @@ class TrainingSoFar:
         else:
             self.freed.append(line)
 
-    def add(self, events: Sequence[Event], start: int, end: int) -> None:
-        """Add events, which lie between these bytes of the event log."""
-        if self._log is not None:
-            self._log.add(events, start, end)
-            return
-        self._start = self._start if self._count else start
-        self._count += len(events)
-        self._held.add(events)
-        if self._count > MOST_HELD:
-            self._log = Log(self._origin)
-            self._log.take_held(self._held, self._start, end)
-            self._held = EventsInMemory()
-
-    def take_block(self, block: Block, start: int, end: int) -> bool:
-        """Add a block, whose events lie between these bytes of the event log; return whether it can be added."""
-        return self._log is not None and self._log.take(block, start, end)
-
-    @property
-    def block(self) -> Block | None:
-        """The block of the events that were added last, if all of it was added with them."""
-        return self._log.alone if self._log is not None else None
-
-    def training(self, unplaced: bool = False) -> Training:
-        """Return the training so far."""
-        if self._log is not None and not self._log.ordered:
-            self._held, self._log = self._origin.in_memory(), None
-        log, events = self._log, self._held
+    def training(self, key: Key, recorded: Recorded) -> Training:
+        """Return the training, of which ``recorded`` are the rows."""
         return Training(
-            framework=self._origin.framework,
-            unplaced=unplaced,
-            steps=log.last_step
-            if log
-            else max((step for steps in events.digests.values() for step in steps), default=0),
-            digests={stage: LoggedSteps(log, stage) for stage in log.stages} if log else events.digests,
-            losses=LoggedLosses(log) if log else events.losses,
+            framework=key.framework,
+            unplaced=key.lane > 0,
+            steps=recorded.steps,
+            digests=recorded.digests,
+            losses=recorded.losses,
             final=_final_state(self.final, self._states(), self._outputs()) if self.final else None,
             weight_sets=self._sets.sets(self.final),
         )
@@ -161,70 +114,22 @@ class TrainingSoFar:
         return tuple(sorted(tensors, key=lambda tensor: (tensor.name, tensor.digest)))
 
 
-class TrainingsSoFar:
-    """The trainings of one process, by framework and lane, which grow with its event log."""
-
-    def __init__(self, path: Path, known: dict[bytes, Block]) -> None:
-        self._path, self._known = path.absolute(), known
-        self._growing: dict[tuple[str, int], TrainingSoFar] = {}
-
-    @property
-    def lanes(self) -> tuple[int, ...]:
-        """The lane of each."""
-        return tuple(lane for _, lane in self._growing)
-
-    def _of(self, framework: str, lane: int) -> TrainingSoFar:
-        key = framework, lane
-        if key not in self._growing:
-            self._growing[key] = TrainingSoFar(Origin(self._path, framework, lane))
-        return self._growing[key]
-
-    def take(self, line: Final | State | WeightsLine) -> None:
-        """Add a line."""
-        self._of(line.fw, line.lane).take(line)
-
-    def add(self, events: Sequence[Event], piece: Piece) -> set[str]:
-        """Add events of a piece of the event log, and return their frameworks."""
-        frameworks, lanes = {event.fw for event in events}, {event.lane for event in events}
-        if len(frameworks) == len(lanes) == 1:
-            so_far = self._of(events[0].fw, events[0].lane)
-            so_far.add(events, piece.start, piece.end)
-            block = so_far.block if len(events) == len(piece.lines) else None
-            if block is not None and len(self._known) < MOST_KNOWN:
-                self._known[piece.digest] = block
-            return frameworks
-        events_by_lane: defaultdict[tuple[str, int], list[Event]] = defaultdict(list)
-        for event in events:
-            events_by_lane[event.fw, event.lane].append(event)
-        for key, part in events_by_lane.items():
-            self._of(*key).add(part, piece.start, piece.end)
-        return frameworks
-
-    def add_known(self, piece: Piece) -> str | None:
-        """Add a piece that was read before, in this log or in one of another run, and return its framework.
-
-        Return None if it has to be read.
-        """
-        block = self._known.get(piece.digest)
-        if block is None or not self._of(block.framework, block.lane).take_block(block, piece.start, piece.end):
-            return None
-        return block.framework
-
-    def trainings(self) -> tuple[Training, ...]:
-        """Return the trainings. A process records the models of its threads together."""
-        for (framework, lane), so_far in self._growing.items():
-            thread_trainings = [one for (fw, n), one in self._growing.items() if fw == framework and n and one.final]
-            if not lane and not so_far.final and thread_trainings:
-                first = min(thread_trainings, key=lambda one: in_order(one.training()))
-                first.freed += so_far.freed
-                first.live = first.live or so_far.live
-        return tuple(so_far.training(unplaced=lane > 0) for (_, lane), so_far in self._growing.items())
+def _trainings(so_far: Mapping[Key, TrainingSoFar], rows: Mapping[Key, Recorded]) -> tuple[Training, ...]:
+    """Return the trainings of a process. It records the models of its threads together."""
+    for key, one in so_far.items():
+        threads = [(other, its) for other, its in so_far.items() if other.framework == key.framework and other.lane]
+        threads = [(other, its) for other, its in threads if its.final]
+        if not key.lane and not one.final and threads:
+            _, first = min(threads, key=lambda thread: in_order(thread[1].training(thread[0], rows[thread[0]])))
+            first.freed += one.freed
+            first.live = first.live or one.live
+    return tuple(one.training(key, rows[key]) for key, one in so_far.items())
 
 
 def in_order(training: Training) -> str:
     """Return a text by which trainings are put in an order that is the same in every run with the same results."""
     final = training.final or FinalState()
-    initial = blocks.fingerprint(training.digests.get(Stage.INIT, {}))
+    initial = series.fingerprint(training.digests.get(Stage.INIT, {}))
     return repr((training.framework, initial, training.steps, final.digest, final.state_digest, training.last_loss))
 
 
@@ -318,33 +223,47 @@ def _unidentified(path: Path) -> Process:
     return Process(hello, torn=True)
 
 
-def read_process(path: Path, known: dict[bytes, Block]) -> Process:
-    """Return the process of an event log; ``known`` is as of read_run."""
+def read_process(path: Path, fetch: Callable[[], None] = lambda: None) -> Process:
+    """Return the process of an event log. If its rows are not there when one is asked for, ``fetch`` is to bring them.
+
+    Until then, the blocks of a log that was folded stand for them.
+    """
+    path = path.absolute()
+    rows, size = rows_of(path), size_of(rows_of(path))  # before the lines, so that all is known that rows point to
     process: Process | None = None
-    growing = TrainingsSoFar(path, known)
-    for piece in pieces(path):
-        framework = growing.add_known(piece) if process is not None else None
-        if process is not None and framework is not None:
-            process.ended = process.ended and is_inference(framework)
-            continue
-        for kind, lines in groupby(piece.lines, type):
-            if process is not None and kind is Event:
-                frameworks = growing.add(cast("list[Event]", list(lines)), piece)
-                process.ended = process.ended and all(map(is_inference, frameworks))
-                continue
-            for line in lines:
-                if isinstance(line, Hello):
-                    process = Process(line, line.identity)
-                    if line.schema != wire.SCHEMA:  # what follows may mean something else
-                        process.torn = True
-                        return process
-                elif process is None:
-                    return _unidentified(path)
-                else:
-                    _take(process, growing, line)
+    so_far: defaultdict[Key, TrainingSoFar] = defaultdict(TrainingSoFar)
+    numbers, said = Numbers(), 0
+    for line in lines_of(path):
+        match line:
+            case Hello():
+                process = Process(line, line.identity)
+                if line.schema != wire.SCHEMA:  # what follows may mean something else
+                    process.torn = True
+                    return process
+            case _ if process is None:
+                return _unidentified(path)
+            case TrainingLine() | NameLine():
+                numbers.take(line)
+                if isinstance(line, TrainingLine):
+                    so_far[Key(line.fw, line.lane)]
+            case Final() | State() | WeightsLine():
+                so_far[Key(line.fw, line.lane)].take(line)
+                # Something was trained after the end of a task of a pool: the next task began.
+                process.ended = process.ended and (isinstance(line, State) or is_inference(line.fw))
+            case Bye():
+                process.ended, process.started, said = True, line.started, line.rows
+            case _:
+                _take(process, line)
     if process is None:
         return _unidentified(path)
-    process.trainings, process.lanes = growing.trainings(), growing.lanes
+    scanned = scan(rows, size, numbers) if rows.exists() else (folded(path) or scan(rows, 0, numbers))
+    process.torn = process.torn or scanned.torn or scanned.readable < said
+    process.ended = process.ended and all(
+        one.end <= said or is_inference(key.framework) for key, one in scanned.trainings.items()
+    )
+    none = RowsSoFar()
+    of_rows = {key: recorded(rows, key, numbers, scanned.trainings.get(key, none), fetch) for key in so_far}
+    process.trainings, process.lanes = _trainings(so_far, of_rows), tuple(key.lane for key in so_far)
     return process
 
 
@@ -363,20 +282,14 @@ _LISTS: dict[type[Line], str] = {
 }
 
 
-def _take(process: Process, growing: TrainingsSoFar, line: Line) -> None:
+def _take(process: Process, line: Line) -> None:
     match line:
-        case Final() | State() | WeightsLine():
-            growing.take(line)
-            # Something was trained after the end of a task of a pool: the next task began.
-            process.ended = process.ended and (isinstance(line, State) or is_inference(line.fw))
         case Identity():
             process.identity = line.identity
         case SettingsLine():
             process.settings = line
         case Generators():
             process.generators = process.generators or line.states
-        case Bye():
-            process.ended, process.started = True, line.started
         case Torn():
             process.torn = True
         case _ if type(line) in _LISTS:
@@ -385,13 +298,9 @@ def _take(process: Process, growing: TrainingsSoFar, line: Line) -> None:
             pass
 
 
-def read_run(folder: Path, known: dict[bytes, Block] | None = None) -> list[Process]:
-    """Return the processes of a run, as of_run does.
-
-    ``known`` has blocks of steps that were read before, by their bytes; those that are read now are added.
-    """
-    known = {} if known is None else known
-    return of_run([read_process(path, known) for path in logs(folder / wire.LOGS)])
+def read_run(folder: Path, fetch: Callable[[], None] = lambda: None) -> list[Process]:
+    """Return the processes of a run, as of_run does; ``fetch`` is as of read_process."""
+    return of_run([read_process(path, fetch) for path in logs(folder / wire.LOGS)])
 
 
 def of_run(processes: Sequence[Process]) -> list[Process]:
@@ -464,155 +373,20 @@ def display_path(file: str, cwd: Path) -> str:
     return os.path.relpath(file, cwd) if file.startswith(f"{cwd}{os.sep}") else file
 
 
-# Fold an event log: a small file beside it has the trees of its long trainings, and is read in its place.
-#
-# The file begins with a head: all that was recorded but the steps of long trainings, and the roots of their trees, by
-# stage. The nodes of the trees follow. The steps themselves are still in the event log alone: runs whose roots are
-# equal are compared without it, and of others only the blocks are read that a tree leads to.
-
-
-SUFFIX = ".tree"
-"""What follows the name of an event log."""
-
-_MAGIC = b"detaudit tree 1\n"
-_START = struct.Struct(">16s32sQ")
-"""_MAGIC, the SHA-256 of the head, and its size in bytes."""
-
-_MOST_HEAD = 2**28
-"""Bytes of a head."""
-
-
-class _Long(msgspec.Struct, frozen=True):
-    """The trees of a long training by stage, and its last loss with its step."""
-
-    stages: dict[Stage, Top]
-    last_loss: tuple[int, Number] | None
-
-
-class _Head(msgspec.Struct, frozen=True):
-    """What is in an event log, and its long trainings by their place; ``log`` and ``nodes`` are sizes in bytes."""
-
-    log: int
-    nodes: int
-    process: Process
-    long: dict[int, _Long]
-
-
-def tree_file(log: Path) -> Path:
-    """Return where the trees of an event log are."""
-    return log.with_name(log.name + SUFFIX)
-
-
-def is_folded(path: Path) -> bool:
-    """Return whether a file is an event log that has trees."""
-    return path.name.endswith(wire.LOG_SUFFIX) and tree_file(path).is_file()
+# Fold the event logs of a run, so that they are compared without most of their rows.
 
 
 def fold(log: Path) -> bool:
-    """Write the trees of an event log that will not grow any more; return whether it has any.
-
-    A log has none if the steps of a long training do not ascend in it, a number in it has more than 64 bits, or its
-    head would be too large. Raises StorageError if the trees cannot be written.
-    """
+    """Write the blocks of an event log; return whether it has any. Raises StorageError if they cannot be written."""
+    numbers, rows = Numbers(), rows_of(log)
+    size = size_of(rows)
+    for line in lines_of(log):
+        if isinstance(line, TrainingLine | NameLine):
+            numbers.take(line)
     try:
-        process, nodes = read_process(log, {}), bytearray()
-        parts, long = [], {}
-        for index, part in enumerate(process.trainings):
-            if isinstance(part.losses, LoggedLosses):
-                long[index] = _long(part.losses.log, nodes)
-                parts.append(changed(part, digests={}, losses={}))
-            elif sum(map(len, part.digests.values())) > MOST_HELD:
-                return False
-            else:
-                parts.append(part)
-        kept = dataclasses.replace(process, trainings=tuple(parts))
-        head = msgspec.msgpack.encode(_Head(log.stat().st_size, len(nodes), kept, long))
-        return _write(log, head, io.BytesIO(nodes))
-    except (struct.error, OverflowError):
-        return False
+        return log_rows.fold(log, scan(rows, size, numbers))
     except OSError as error:
-        raise StorageError.of(f"write {tree_file(log)}", error) from error
-
-
-def _write(log: Path, head: bytes, nodes: BinaryIO) -> bool:
-    """Write a head and what is left of nodes; return False if the head is too large to be read. Raises OSError."""
-    if len(head) > _MOST_HEAD:
-        return False
-    half = log.with_name(f"{log.name}{SUFFIX}.part")
-    half.unlink(missing_ok=True)  # one that was left behind would keep its mode
-    with open(half, "wb", opener=private.opener) as file:
-        file.write(_START.pack(_MAGIC, hashlib.sha256(head).digest(), len(head)) + head)
-        shutil.copyfileobj(nodes, file)
-    half.replace(tree_file(log))
-    return True
-
-
-def _long(log: LoggedBlocks, nodes: bytearray) -> _Long:
-    stages = {}
-    for stage, one in log.stages.items():
-        tree = one.tree
-        stages[stage] = Top(tree.height, tree.root, *write(tree, tree.height, 0, log.places, nodes))
-    return _Long(stages, log.last_loss)
-
-
-_HEAD = msgspec.msgpack.Decoder(_Head)
-
-
-def _head(file: BinaryIO) -> _Head:
-    """Read the head of a file, up to its nodes. Raises struct.error, or one of UNREADABLE, if it is not whole."""
-    magic, checksum, size = _START.unpack(file.read(_START.size))
-    data = file.read(size) if magic == _MAGIC and size <= _MOST_HEAD else b""
-    intact = hashlib.sha256(data).digest() == checksum
-    return _HEAD.decode(data if intact else b"")
-
-
-def read(log: Path, fetch: Callable[[], None] = lambda: None) -> Process | None:
-    """Return what an event log has, None if it has no trees, or they are not of this log, or cannot be read.
-
-    The log need not be there; ``fetch`` is to bring it when a step is asked for.
-    """
-    path = tree_file(log.absolute())
-    try:
-        with path.open("rb", buffering=0) as file:
-            head, base = _head(file), file.tell()
-        if path.stat().st_size != base + head.nodes or (log.exists() and log.stat().st_size != head.log):
-            return None
-        parts = list(head.process.trainings)
-        for index, long in head.long.items():
-            origin = Origin(log.absolute(), parts[index].framework, head.process.lanes[index])
-            parts[index] = _training(parts[index], LoggedBlocks(origin, fetch), path, long, base)
-    except (OSError, struct.error, IndexError, *UNREADABLE):
-        return None
-    return dataclasses.replace(head.process, trainings=tuple(parts))
-
-
-def _training(training: Training, log: LoggedBlocks, path: Path, long: _Long, base: int) -> Training:
-    trees = {stage: FoldedTree(path, base, top) for stage, top in long.stages.items()}
-    log.stages = {stage: FoldedStage(tree) for stage, tree in trees.items()}
-    log.places, log.last_loss = Places(tuple(trees.values())), long.last_loss
-    return changed(training, digests={stage: LoggedSteps(log, stage) for stage in trees}, losses=LoggedLosses(log))
-
-
-def rename(log: Path, change: Callable[[bytes], bytes]) -> bool:
-    """Change the texts in the head of an event log's trees, each of them given to ``change`` as JSON.
-
-    The event log itself stays as it is: trees have places in it. Return whether the head can be read, before and
-    afterwards. Raises OSError.
-    """
-    with tree_file(log).open("rb") as file:
-        try:
-            head = msgspec.to_builtins(_head(file), builtin_types=(bytes,))
-        except (struct.error, *UNREADABLE):
-            return False
-        return _write(log, msgspec.msgpack.encode(_renamed(head, change)), file)
-
-
-def _renamed(value: Any, change: Callable[[bytes], bytes]) -> Any:
-    if isinstance(value, str):
-        return msgspec.json.decode(change(msgspec.json.encode(value)))
-    if isinstance(value, dict):
-        return {_renamed(key, change): _renamed(one, change) for key, one in value.items()}
-    return [_renamed(one, change) for one in value] if isinstance(value, list | tuple) else value
+        raise StorageError.of(f"write {blocks_of(log)}", error) from error
 
 
 def fold_run(folder: Path) -> None:
@@ -621,15 +395,6 @@ def fold_run(folder: Path) -> None:
         fold(log)
 
 
-def read_folded(
-    folder: Path, known: dict[bytes, Block] | None = None, fetch: Callable[[], None] = lambda: None
-) -> list[Process]:
-    """Return the processes of a run as event_logs.read_run does: of a log with trees, from them.
-
-    The event logs of such processes need not be there. If a step is asked for, ``fetch`` is to bring them. If neither a
-    log nor its trees can be read, the process is torn.
-    """
-    known, log_folder = {} if known is None else known, folder / wire.LOGS
-    folded = [path.with_name(path.name.removesuffix(SUFFIX)) for path in log_folder.glob(f"*{wire.LOG_SUFFIX}{SUFFIX}")]
-    processes = [read(log, fetch) or read_process(log, known) for log in sorted({*logs(log_folder), *folded})]
-    return of_run(processes)
+def is_folded(path: Path) -> bool:
+    """Return whether a file has the rows of an event log that has blocks."""
+    return path.suffix == wire.ROWS_SUFFIX and path.with_suffix(SUFFIX).is_file()

@@ -1,12 +1,15 @@
 """The records of an event log, decoded, and sets of weights."""
 
-from collections.abc import Iterable, Sequence
+import contextlib
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
-from detaudit.model import Stage, as_number
+from detaudit.model import as_number
 from detaudit.model.record import WeightKind, WeightSet, WeightValue
 
 # The lines of an event log; wire.py describes them.
@@ -114,15 +117,19 @@ class Generators(Line, frozen=True, tag="generators"):
     states: dict[str, str]
 
 
-class Event(Line, frozen=True, tag="event", gc=False):
-    """One stage of one step."""
+class TrainingLine(Line, frozen=True, tag="training"):
+    """What the number of a training in rows stands for."""
 
+    n: Annotated[int, Meta(ge=1, lt=2**32)]
     fw: str
-    step: Annotated[int, Meta(ge=0)]
-    stage: Stage
-    digest: str
-    value: Float | None
     lane: int = 0
+
+
+class NameLine(Line, frozen=True, tag="name", gc=False):
+    """What the number of a name in rows stands for."""
+
+    n: Annotated[int, Meta(ge=1, lt=2**32)]
+    text: str
 
 
 class ProbeLine(Line, frozen=True, tag="probe"):
@@ -229,10 +236,11 @@ class Read(Line, frozen=True, tag="read"):
 
 
 class Bye(Line, frozen=True, tag="bye"):
-    """The process, or a task that it did for a pool, ended in an orderly way, after it started threads and programs."""
+    """The process, or a task that it did for a pool, ended in an orderly way, after so many threads and rows."""
 
     how: str
     started: int = 0
+    rows: int = 0
 
 
 DECODER = msgspec.json.Decoder(
@@ -244,7 +252,8 @@ DECODER = msgspec.json.Decoder(
     | Environ
     | SettingsLine
     | Generators
-    | Event
+    | TrainingLine
+    | NameLine
     | ProbeLine
     | WeightsLine
     | Final
@@ -257,6 +266,42 @@ DECODER = msgspec.json.Decoder(
     | Read
     | Bye
 )
+
+
+SIZE = 2**19
+"""The bytes that are read at a time, but for the rest of the last line."""
+
+
+def lines_of(path: Path) -> Iterator[Line]:
+    """Yield the lines of an event log up to one that is torn or cannot be decoded, and Torn for it."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        while raw := file.read(SIZE) + file.readline():
+            lines = decoded(raw)
+            yield from lines
+            if isinstance(lines[-1], Torn):
+                return
+        return
+    yield Torn()
+
+
+def decoded(raw: bytes) -> list[Line]:
+    """Return the lines up to one that is torn or cannot be decoded, and Torn for it."""
+    try:
+        lines: list[Line] = DECODER.decode_lines(raw)
+    except UNREADABLE:
+        lines = []
+    # Between two lines, decode_lines passes over what is no line.
+    return lines if raw.endswith(b"\n") and len(lines) == raw.count(b"\n") else list(_one_by_one(raw))
+
+
+def _one_by_one(raw: bytes) -> Iterator[Line]:
+    try:
+        for line in io.BytesIO(raw):
+            yield DECODER.decode(line)
+            if not line.endswith(b"\n"):
+                yield Torn()
+    except UNREADABLE:
+        yield Torn()
 
 
 # Put together which weights a training updated, one by one.

@@ -24,10 +24,8 @@ from detaudit.model import (
     Status,
     Training,
     Warning,
-    blocks,
     record_of,
 )
-from detaudit.model.blocks import digests_through
 from detaudit.model.problems import (
     CallUnseen,
     Failed,
@@ -46,11 +44,11 @@ from detaudit.model.problems import (
     TimedOut,
     Unseen,
 )
+from detaudit.model.record import last_step, through
 from detaudit.model.warnings import ProcessesKilled, RanksRestarted, RecorderFailed
 from detaudit.runs import log
 from detaudit.runs.files import Unhooked, listed
 from detaudit.runs.log import Process, matching, trainings
-from detaudit.runs.log_pages import Block
 
 # Find what may have trained in a run without a record.
 
@@ -330,8 +328,8 @@ def _trained(processes: Iterable[Process]) -> list[Training]:
 
 def _recorded(training: Training, step: int) -> int:
     """Return the last step up to ``step`` at which the weights were recorded; ``step`` if they never were."""
-    updates = digests_through(step, training.digests.get(Stage.UPDATE, {}))
-    return blocks.last(updates) if updates else step
+    updates = through(step, training.digests.get(Stage.UPDATE, {}))
+    return last_step(updates) if updates else step
 
 
 _WHERE_RUNS_ARE = 3
@@ -347,12 +345,12 @@ def logs_of(run: Run, folder: Path) -> Path:
     return moved if moved.is_dir() else folder / run.log_dir
 
 
-def trained(run: Run, logs: Path, known: dict[bytes, Block] | None = None) -> tuple[Training, ...]:
-    """Return the trainings of a run, read from its event logs again; ``known`` has the blocks of runs read before."""
+def trained(run: Run, logs: Path) -> tuple[Training, ...]:
+    """Return the trainings of a run, read from its event logs again."""
     ranks = tuple(rank for rank in run.ranks if rank.framework not in UNHOOKED or rank.framework == Stage.RETURNED)
     if not ranks:
         return ()
-    processes = log.read_folded(logs, known)
+    processes = log.read_run(logs)
     if run.through is not None:
         cut(processes, run.through)
     trainings = recorded(processes)

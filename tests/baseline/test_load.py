@@ -19,6 +19,7 @@ from detaudit.model import Recording, RunRecord, Stage, Weight
 from detaudit.model.problems import Failed, LogIncomplete, LossPatternUnmatched, NoTraining, OnlyProbes, RunError
 from detaudit.model.warnings import PrintedLossesSkipped, ProcessesKilled, RunsDiffer
 from tests.fakes import FakeLauncher, Script, hello, run, settings, training
+from tests.logs import hexed
 from tests.recorded import RECIPE, recording, trained
 
 Lines = list[dict[str, Any]]
@@ -53,8 +54,8 @@ def test_an_audit(tmp_path: Path) -> None:
     (rank,) = loaded.recording.run.parts
     assert rank.final is not None
     assert loaded.warnings == ()
-    assert (rank.final.digest, rank.final.sum, rank.steps) == ("same", 3.0, 2)
-    assert rank.digests[Stage.UPDATE] == {1: ("w1",), 2: ("same",)}
+    assert (rank.final.digest, rank.final.sum, rank.steps) == (hexed("same"), 3.0, 2)
+    assert rank.digests[Stage.UPDATE] == {1: (hexed("w1"),), 2: (hexed("same"),)}
     assert rank.losses == {1: 0.5, 2: 0.5}
     assert rank.final.weights == (Weight(dtype="torch.float32", shape=(2,), digest="00ff", sum=3.0),)
     assert loaded.recording.command == ("train.py",)
@@ -66,7 +67,7 @@ def test_an_audit(tmp_path: Path) -> None:
 def test_the_first_run_that_finished_is_taken(tmp_path: Path) -> None:
     out = audited(tmp_path, run(training("a"), exit_code=1), run(training("b")), run(training("c")))
     loaded = load(str(out))
-    assert loaded.recording.run.ranks[0].digest == "b"
+    assert loaded.recording.run.ranks[0].digest == hexed("b")
     assert loaded.warnings == (RunsDiffer(recording=str(out)),)
 
 
@@ -77,9 +78,9 @@ def test_the_warnings_of_the_run_are_kept(tmp_path: Path) -> None:
 
 def test_a_recipe_is_chosen_by_name(tmp_path: Path) -> None:
     out = audited(tmp_path, run(training("a")), run(training("b")), recipes=("none", "seeds"))
-    assert load(str(out)).recording.run.ranks[0].digest == "a"
+    assert load(str(out)).recording.run.ranks[0].digest == hexed("a")
     seeds = load(str(out), "seeds").recording
-    assert (seeds.run.ranks[0].digest, seeds.recipe.name) == ("b", "seeds")
+    assert (seeds.run.ranks[0].digest, seeds.recipe.name) == (hexed("b"), "seeds")
     with pytest.raises(UnknownNameError, match="unknown recipe 'seed'") as caught:
         load(str(out), "seed")
     assert "Did you mean 'seeds'? Available: none, seeds." in caught.value.hint
@@ -90,7 +91,7 @@ def test_a_results_folder_that_was_moved_is_read_where_it_is_now(tmp_path: Path)
     before = tmp_path / "before"
     shutil.move(out, before)
     expected = load(str(before)).recording
-    assert expected.run.ranks[0].digest == "old"
+    assert expected.run.ranks[0].digest == hexed("old")
     audited(tmp_path, run(training("new")))  # where the first one was
     assert load(str(before)).recording == expected
     assert load(str(out)).recording != expected

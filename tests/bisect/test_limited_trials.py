@@ -1,6 +1,5 @@
 """Bisections whose runs are ended early, with a fake launcher: each run writes its steps while detaudit follows it."""
 
-import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from detaudit.model import Bisection, BisectOutcome, Group, Run, Status
 from detaudit.runner import Observer
 from detaudit.runs import environment
 from tests.fakes import hello, settings
+from tests.logs import Writer, hexed, row
 
 SEED, KERNEL = "torch-seed", "torch-deterministic-algorithms"
 STEPS, SHARE = 160, 10
@@ -47,18 +47,18 @@ class Training:
         logs = spec.live / wire.LOGS
         logs.mkdir(parents=True)
         ended = False
-        with (logs / "7.0.jsonl").open("w") as log:
-            self._write(log, hello(), {"k": "framework", "name": "torch", "version": "2.13.0"})
-            for step in range(1, self._steps + 1):
-                self._write(log, *self._step(step, self._digest(step, flags)))
-                try:
-                    tick()
-                except EnoughError:
-                    ended = True
-                    break
-            if not ended:
-                end = f"{len(self.launched)}" if self._end and self._end not in flags else "end"
-                self._write(log, self._final(end), {"k": "bye", "how": "exit"})
+        log = Writer(logs / "7.0.jsonl")
+        log.write(hello(), {"k": "framework", "name": "torch", "version": "2.13.0"})
+        for step in range(1, self._steps + 1):
+            log.write(*self._step(step, self._digest(step, flags)))
+            try:
+                tick()
+            except EnoughError:
+                ended = True
+                break
+        if not ended:
+            end = f"{len(self.launched)}" if self._end and self._end not in flags else "end"
+            log.write(self._final(end), {"k": "bye", "how": "exit"})
         spec.folder.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(spec.live, spec.folder)
         return RunOutcome(None if ended else 0, 1.0 if ended else 600.0, ended=ended)
@@ -68,21 +68,11 @@ class Training:
         return f"run {len(self.launched)}" if shown else f"w{step}"
 
     def _step(self, step: int, digest: str) -> tuple[dict[str, Any], ...]:
-        event = {"k": "event", "fw": "torch", "step": step}
-        return {**event, "stage": "forward", "digest": "l", "value": "0x1p-1"}, {
-            **event,
-            "stage": "update",
-            "digest": digest,
-            "value": None,
-        }
+        return row(step, "forward", "l", 0.5), row(step, "update", digest)
 
     def _final(self, digest: str) -> dict[str, Any]:
-        final = {"k": "final", "fw": "torch", "steps": self._steps, "digest": digest, "sum": "0x1.8p+1"}
+        final = {"k": "final", "fw": "torch", "steps": self._steps, "digest": hexed(digest), "sum": "0x1.8p+1"}
         return {**final, "loss": "0x1p-1", "params": 2, "sparse": False, "devices": ["cpu"]}
-
-    def _write(self, log: Any, *lines: dict[str, Any]) -> None:
-        log.write("".join(json.dumps(line) + "\n" for line in lines))
-        log.flush()
 
 
 @pytest.fixture(autouse=True)

@@ -195,8 +195,9 @@ def damage_the_logs() -> None:
 
 def litter_the_logs() -> None:
     for number in range(20):
-        with open(os.path.join(os.environ["DETAUDIT_LOGS"], f"{number}.0.jsonl"), "wb") as file:
-            file.write(os.urandom(4096))
+        for end in ("jsonl", "rows"):
+            with open(os.path.join(os.environ["DETAUDIT_LOGS"], f"{number}.0.{end}"), "wb") as file:
+                file.write(os.urandom(4096))
 
 
 def remove_the_results() -> None:

@@ -26,6 +26,7 @@ from detaudit.model.warnings import AuditStopped, FlagNotApplied
 from detaudit.report import groups
 from detaudit.runner import Observer
 from tests.fakes import FakeLauncher, Script, hello, run, settings, training
+from tests.logs import row
 
 
 def audit(folder: Path, *scripts: Script, recipes: tuple[str, ...] = (), runs: int = 3) -> Audit:
@@ -123,7 +124,7 @@ def test_an_event_log_without_an_end_is_never_a_match(tmp_path: Path) -> None:
     assert result.groups[0].reason == RunUnusable(run=2, errors=(LogIncomplete(pid=7),))
 
 
-@pytest.mark.parametrize("child", [b"", b'{"k":"hello","schema":1,"pi', json.dumps(hello(pid=8)).encode()])
+@pytest.mark.parametrize("child", [b"", b'{"k":"hello","schema":2,"pi', json.dumps(hello(pid=8)).encode()])
 def test_a_child_whose_event_log_is_cut_off_alike_in_all_runs_is_no_match(child: bytes, tmp_path: Path) -> None:
     def with_child(spec: RunSpec) -> RunOutcome:
         outcome = run(training())(spec)
@@ -286,7 +287,7 @@ def test_a_results_folder_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def losses_only(digest: str) -> list[dict[str, object]]:
-    event = {"k": "event", "fw": "script", "step": 1, "stage": "forward", "digest": digest, "value": "0x1p-1"}
+    event = row(1, "forward", digest, 0.5, fw="script")
     final = {
         "k": "final",
         "fw": "script",

@@ -14,6 +14,7 @@ from detaudit.model import Check, CheckVerdict, GateName, GateStatus, NextStep, 
 from detaudit.model.warnings import BaselineNotWritten, BaselineWithoutAudit
 from detaudit.runner import Observer
 from tests.fakes import FakeLauncher, run, settings, training
+from tests.logs import hexed
 
 TRACE = NextStep(command="detaudit trace train.py --python python", purpose=Purpose.TRACE, audit="train")
 BISECT = NextStep(command="detaudit bisect train.py --python python", purpose=Purpose.BISECT, audit="train")
@@ -62,7 +63,7 @@ def test_without_a_baseline_one_is_suggested(tmp_path: Path) -> None:
 def test_an_update_writes_the_baseline_that_later_runs_match(tmp_path: Path) -> None:
     found = check(tmp_path, "a", "a", update=True)
     (change,) = found.lock_changes
-    assert (change.audit, change.old_ranks, [rank.digest for rank in change.new_ranks]) == ("train", (), ["a"])
+    assert (change.audit, change.old_ranks, [rank.digest for rank in change.new_ranks]) == ("train", (), [hexed("a")])
     assert read_lock(tmp_path / "detaudit.lock.json")["train"].run.ranks == change.new_ranks
     found = check(tmp_path, "a", "a")
     assert (found.verdict, found.next_steps) == (CheckVerdict.PASSED, ())

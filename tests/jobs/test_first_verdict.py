@@ -1,6 +1,5 @@
 """What an audit says whose runs go further one after another."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from detaudit.model import Audit, Status, Verdict
 from detaudit.report import render
 from detaudit.runner import Observer
 from tests.fakes import FakeLauncher, Script, run, settings, training
+from tests.logs import Writer
 from tests.words import same
 
 WHOLE = run(training("end", steps=99))
@@ -131,10 +131,10 @@ def test_a_run_that_goes_on_is_ended_where_the_one_it_differs_from_was(tmp_path:
             self.specs.append(spec)
             log = spec.live / "logs" / "7.0.jsonl"
             log.parent.mkdir(parents=True)
-            lines = [json.dumps(line) for line in training("other", steps=9, whole=False)]
+            writer = Writer(log)
             try:
-                for number in range(len(lines)):
-                    log.write_text("".join(line + "\n" for line in lines[: number + 1]))
+                for line in training("other", steps=9, whole=False):
+                    writer.write(line)
                     tick()
             except EnoughError:
                 assert ("differs", 4) in notes.found, "it is said while the run goes on"

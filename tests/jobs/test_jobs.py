@@ -1,6 +1,5 @@
 """A whole audit with runs at once, with a fake launcher instead of real runs."""
 
-import json
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from detaudit.model import Audit, Stage, Status, Verdict
 from detaudit.model.problems import CoresReduced, RunsCrowded
 from detaudit.model.warnings import AuditStopped, SettingsDiffer, SlotsDiffer
 from tests.fakes import run, settings, training
+from tests.logs import write_log
 
 TWO = divide(2, (), 5, range(2))
 
@@ -140,7 +140,7 @@ def test_two_runs_that_differ_end_each_other_and_are_compared_through_that_step(
         log = spec.live / "logs" / "7.0.jsonl"
         late = time.monotonic() + 10 * fail_fast  # without the other, it would go on
         try:
-            log.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+            write_log(log, lines)
             tick()
             while time.monotonic() < late:
                 tick()

@@ -13,6 +13,7 @@ from detaudit.config.project import NamedAudit
 from detaudit.model import Audit, GateStatus, Status, Verdict
 from detaudit.report import render
 from tests.fakes import FakeLauncher, Script, run, settings, training
+from tests.logs import hexed
 
 SECOND = Until(step=2)
 
@@ -31,7 +32,7 @@ def test_runs_match_through_the_step_however_far_they_got(tmp_path: Path) -> Non
     (group,) = found.groups
     assert (found.verdict, group.through, group.distinct_results) == (Verdict.DETERMINISTIC, 2, 1)
     assert [(one.status, one.steps, one.through, one.ranks[0].digest) for one in group.runs] == [
-        (Status.ENDED, 2, 2, "w2")
+        (Status.ENDED, 2, 2, hexed("w2"))
     ] * 3
 
 

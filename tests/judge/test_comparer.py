@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from detaudit.judge import comparer
-from detaudit.judge.comparer import Matched, identity, replicas, shared_digests
+from detaudit.judge.comparer import Matched, Shared, identity, replicas, shared_of
 from detaudit.judge.live import DigestFollower
 from detaudit.model import (
     UNHOOKED,
@@ -18,8 +18,8 @@ from detaudit.model import (
     Replicas,
     Stage,
     Training,
-    blocks,
     record_of,
+    series,
 )
 from detaudit.model.outputs import File, Role, Value
 from detaudit.runs.log import Process
@@ -58,7 +58,7 @@ def test_the_first_difference_is_found(step: int, stage: Stage) -> None:
 
 def test_the_first_of_many_differences_is_found() -> None:
     """Digests are compared by the block of steps, and both blocks differ."""
-    steps = blocks.BLOCK + 5
+    steps = series.BLOCK + 5
     changed: dict[str, Any] = {f"{stage}{step}": "x" for stage in STAGES[1:] for step in (7, 9, steps - 2)}
     there = Difference(rank=0, step=7, stage=Stage.RNG)
     assert first_difference([training(steps)], [training(steps, **changed)]) == there
@@ -382,18 +382,13 @@ def test_any_result_counts_for_a_stage_that_was_recorded_at_the_end_only() -> No
     assert last_equal(without, fewer, at_end=True) is None
 
 
-def test_shared_digests_are_in_the_order_of_time() -> None:
-    a = replace(
-        training(2), digests={stage: training(2).digests[stage] for stage in STAGES if stage is not Stage.BATCH}
-    )
-    shared = list(shared_digests(Matched(0, a, training(update2="x"))))
-    stages = [stage for stage in STAGES[1:] if stage is not Stage.BATCH]
-    assert [(step, stage) for step, stage, _, _ in shared] == [
-        (0, Stage.INIT),
-        *((step, stage) for step in (1, 2) for stage in stages),
-    ]
-    assert [(x, y) for step, stage, x, y in shared if (step, stage) == (2, Stage.UPDATE)] == [(("2 update",), ("x",))]
-    assert [x for *_, x, _ in shared] == [a.digests[stage][step] for step, stage, _, _ in shared]
+def test_what_both_sides_recorded() -> None:
+    stages: set[Stage] = {stage for stage in STAGES if stage is not Stage.BATCH}
+    a = replace(training(2), digests={stage: training(2).digests[stage] for stage in stages})
+    pair = Matched(0, a, training(3, update2="x"))
+    assert shared_of(pair, None) == Shared(stages, 2, 0, set())
+    at = Difference(rank=0, step=2, stage=Stage.UPDATE)
+    assert shared_of(pair, at) == Shared(stages, 2, 1, stages - {Stage.INIT})
 
 
 def ended(digest: str = "end", loss: float = 1.0, outputs: str | None = None, mean: str = "m") -> Training:

@@ -9,6 +9,7 @@ from detaudit.model import AppliedRecipe, Difference, FinalState, Recording, Run
 from detaudit.runs import status
 from detaudit.runs.log import Process
 from detaudit.runs.log_records import Hello, ProbeLine
+from tests.logs import hexed
 
 FINAL = FinalState(digest="w", loss=0.5)
 
@@ -16,8 +17,10 @@ FINAL = FinalState(digest="w", loss=0.5)
 def training(steps: int, *, changed: int = 0, framework: str = "torch", updates: bool = True) -> Training:
     """Return a training whose weights differ from those of others from step ``changed`` on."""
     numbers = range(1, steps + 1)
-    weights: dict[int, tuple[str, ...]] = {n: (f"w{n}{'x' if changed and n >= changed else ''}",) for n in numbers}
-    losses: dict[int, tuple[str, ...]] = {n: (f"f{n}",) for n in weights}
+    weights: dict[int, tuple[str, ...]] = {
+        n: (hexed(f"w{n}{'x' if changed and n >= changed else ''}"),) for n in numbers
+    }
+    losses: dict[int, tuple[str, ...]] = {n: (hexed(f"f{n}"),) for n in weights}
     digests = {Stage.FORWARD: losses, **({Stage.UPDATE: weights} if updates else {})}
     return Training(framework=framework, steps=steps, digests=digests, losses=dict.fromkeys(weights, 1.0), final=FINAL)
 
@@ -85,7 +88,7 @@ def test_the_files_of_a_whole_run_do_not_count_against_one_that_was_ended() -> N
 
 def test_the_digest_is_of_the_weights_after_the_step() -> None:
     (rank,) = record(training(9).through(4)).ranks
-    assert (rank.digest, rank.steps, rank.sum_of_weights) == ("w4", 4, None)
+    assert (rank.digest, rank.steps, rank.sum_of_weights) == (hexed("w4"), 4, None)
     two = replace(training(4), digests={Stage.UPDATE: {4: ("a", "b")}})
     assert len(two.through(4).weights_digest or "") == 32
     assert training(4, updates=False).through(4).weights_digest is None
@@ -125,9 +128,9 @@ def test_processes_are_cut() -> None:
 
 def test_a_run_is_not_followed_beyond_a_reference_that_was_ended() -> None:
     follower = DigestFollower(training(9).through(4))
-    assert not follower.differs(4, Stage.UPDATE, "w4")
-    assert not follower.differs(5, Stage.UPDATE, "w5")
-    assert DigestFollower(training(4)).differs(5, Stage.UPDATE, "w5")
+    assert not follower.differs(4, Stage.UPDATE, hexed("w4"))
+    assert not follower.differs(5, Stage.UPDATE, hexed("w5"))
+    assert DigestFollower(training(4)).differs(5, Stage.UPDATE, hexed("w5"))
 
 
 def test_a_recording_can_be_ended_afterwards() -> None:

@@ -1,6 +1,5 @@
 """Fits of estimators are trainings: what they learned is compared, each outermost fit is a step."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from detaudit.runs.log_text import entries
 from tests.process.conftest import Project
 
 DATA = """
@@ -20,8 +20,8 @@ DATA = """
 
 def fits(folder: Path) -> list[str]:
     """Return the names of the fits of a run, in their order."""
-    lines = [json.loads(line) for log in folder.glob("logs/*.jsonl") for line in log.read_text().splitlines()]
-    return [line["digest"].partition(" ")[2] for line in lines if line.get("stage") == "update"]
+    lines = [line for log in folder.glob("logs/*.jsonl") for line in entries(log)]
+    return [line["name"] for line in lines if line.get("stage") == "update"]
 
 
 def first_run(done: Any) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """What the recorder reads stays as it was: tensors, descriptors, signal handlers. And what it needs it keeps."""
 
-import json
 from typing import Any
 
 import pytest
 
+from detaudit.runs.log_text import entries
 from tests.process.conftest import Project
 from tests.process.test_neutral import bare_and_recorded
 
@@ -65,7 +65,7 @@ TENSORS = """
 
 def recorded_lines(project: Project) -> list[dict[str, Any]]:
     logs = sorted((project.folder / "logs").glob("*.jsonl"))
-    return [json.loads(line) for path in logs for line in path.read_text().splitlines()]
+    return [line for path in logs for line in entries(path)]
 
 
 def test_no_tensor_is_changed_by_being_read(project: Project) -> None:

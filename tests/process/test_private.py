@@ -56,7 +56,7 @@ def test_only_the_user_may_read_results(project: Project, umask: int) -> None:
                             "--recipe", "none", umask=umask).code == 0  # fmt: skip
     results = project.folder / ".detaudit"
     kept = {path.name.partition(".")[2] for path in results.rglob("*.*")}
-    assert kept >= {"json", "log", "0.jsonl", "0.ops", "yaml", "gitignore"}
+    assert kept >= {"json", "log", "0.jsonl", "0.rows", "0.ops", "yaml", "gitignore"}
     assert not list(open_to_others(results))
     shared = 0o666 & ~umask
     assert {mode for name, mode in modes(results).items() if Path(name).name in TO_SHARE} == {shared}

@@ -75,7 +75,7 @@ def test_with_trees_event_logs_are_fetched_of_runs_that_differ(project: Project)
     done = joined(project, "--out", "report")
     assert [group["verdict"] for group in done.json["groups"]] == ["deterministic", "nondeterministic"], done.err
     assert done.json["groups"][1]["first_difference"]["step"] == 1
-    logs = {path.parts[-4:-2] for path in project.folder.glob("report/runs/*/*/logs/*.jsonl")}
+    logs = {path.parts[-4:-2] for path in project.folder.glob("report/runs/*/*/logs/*.rows")}
     assert logs == {("none", "1"), ("none", "2")}
     compared = project.detaudit("compare", "report", "report")
     assert compared.code == 125

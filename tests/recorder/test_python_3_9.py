@@ -10,6 +10,7 @@ import pytest
 
 from detaudit import wire
 from detaudit.launch.plan import BOOTSTRAP
+from detaudit.runs.log_text import entries
 from tests.interpreters import find
 
 pytestmark = pytest.mark.launches
@@ -113,7 +114,7 @@ def python() -> str:
 
 
 def run(python: str, folder: Path, watch: dict[str, Any] | None = None) -> tuple[list[dict[str, Any]], str]:
-    """Run the script in Python 3.9, and return the lines of its event log, and what it printed."""
+    """Run the script in Python 3.9, and return what is in its event log, and what it printed."""
     (folder / "numpy.py").write_text(NUMPY)
     (folder / "train.py").write_text(SCRIPT)
     (folder / "logs").mkdir()
@@ -129,7 +130,7 @@ def run(python: str, folder: Path, watch: dict[str, Any] | None = None) -> tuple
     )
     assert (done.returncode, done.stderr) == (0, "")
     (log,) = (folder / "logs").glob("*" + wire.LOG_SUFFIX)
-    return [json.loads(line) for line in log.read_text().splitlines()], done.stdout
+    return list(entries(log)), done.stdout
 
 
 def test_a_script_is_recorded_on_python_3_9(python: str, tmp_path: Path) -> None:
@@ -142,7 +143,7 @@ def test_a_script_is_recorded_on_python_3_9(python: str, tmp_path: Path) -> None
     assert int(count) >= 70
     assert frameworks == "[]\n"
     assert kinds == {
-        *("hello", "flag", "source", "environ", "probe", "generators", "event", "weights", "final", "settings"),
+        *("hello", "flag", "source", "environ", "probe", "generators", "row", "weights", "final", "settings"),
         "bye",
     }
     assert {line["id"]: line["state"] for line in lines if line["k"] == "flag"} == {
@@ -153,7 +154,7 @@ def test_a_script_is_recorded_on_python_3_9(python: str, tmp_path: Path) -> None
         ("seed", "random.seed"), ("listing-order", "os.listdir"), ("listing-order", "os.scandir"),
         ("completion-order", "concurrent.futures.as_completed"), ("completion-order", "queue.Queue.get"),
     }  # fmt: skip
-    events = [(line["step"], line["stage"]) for line in lines if line["k"] == "event"]
+    events = [(line["step"], line["stage"]) for line in lines if line["k"] == "row"]
     assert events == [
         (1, "rng"), (1, "forward"), (1, "update"), (2, "rng"), (2, "forward"), (2, "update")
     ]  # fmt: skip

@@ -1,6 +1,5 @@
 """Archives of runs as workers leave them, made without a worker."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from detaudit.remote.worker import packed
 from detaudit.runs.log import read_run
 from detaudit.runs.status import recorded
 from tests.fakes import training
+from tests.logs import write_log
 
 RANK = RankRecord(rank=0, framework="torch", steps=2, sum_of_weights=3.0, final_loss=0.5, digest="same")
 
@@ -72,8 +72,7 @@ def all_stored(folder: Path, made: Attempt, *updates: str, name: str = "", steps
     for rank, update in enumerate(updates or ("same",)):
         started, *rest = training(update, steps=steps)
         named = {**started, "pid": 7 + rank, "rank": rank if len(updates) > 1 else None}
-        text = "".join(json.dumps(line) + "\n" for line in (named, SOURCE, *rest))
-        (work / "logs" / f"{7 + rank}.0.jsonl").write_text(text)
+        write_log(work / "logs" / f"{7 + rank}.0.jsonl", (named, SOURCE, *rest))
     (work / "stdout.log").write_text("hello\n")
     (work / "stderr.log").write_text("")
     path = folder / (name or name_of(made.plan, made.run))

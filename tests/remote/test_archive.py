@@ -46,7 +46,7 @@ def test_what_was_packed_comes_back(tmp_path: Path) -> None:
     path = stored(tmp_path, made)
     found = unpack(path, tmp_path / "out")
     assert (found.plan, found.run, found.id) == (made.plan, 2, made.id)
-    assert set(found.files) == {"logs/7.0.jsonl", "stderr.log", "stdout.log"}
+    assert set(found.files) == {"logs/7.0.jsonl", "logs/7.0.rows", "stderr.log", "stdout.log"}
     assert (tmp_path / "out" / "stdout.log").read_text() == "hello\n"
     assert read_attempt(path).files == found.files
 

@@ -19,10 +19,10 @@ from detaudit.remote.archive import logs_of
 from detaudit.remote.join import Gatherer, join
 from detaudit.remote.plan import Plan
 from detaudit.remote.storage import open_storage
-from detaudit.runs import log
+from detaudit.runs import log_rows
 from tests.remote.attempts import attempt, plan, stored
 
-STEPS = 300
+STEPS = 600
 """So many that a training is left in its event log."""
 
 
@@ -121,7 +121,7 @@ def trees(runs: int = 3) -> Plan:
 
 
 def logs_at(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.jsonl"))
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.rows"))
 
 
 def test_event_logs_of_runs_that_match_are_not_fetched(tmp_path: Path, shared: Path) -> None:
@@ -159,7 +159,7 @@ def test_runs_that_differ_have_the_same_report_with_trees(
         for path in shared.iterdir():
             path.unlink()
     assert reports[0] == reports[1]
-    logs = [f"runs/none/{run}/logs/{7 + rank}.0.jsonl" for run in fetched for rank in range(len(ranks[0]))]
+    logs = [f"runs/none/{run}/logs/{7 + rank}.0.rows" for run in fetched for rank in range(len(ranks[0]))]
     assert logs_at(tmp_path / "trees") == logs
     assert drawn[1].losses is not None
     named = b'"file":"train.py","line":3' in reports[0]
@@ -198,7 +198,7 @@ def test_an_attempt_that_was_lost_before_its_run_was_stored_leaves_nothing_that_
 
 
 def test_trees_of_a_detaudit_that_writes_others_are_no_match(tmp_path: Path, shared: Path) -> None:
-    with mock.patch.object(log, "_MAGIC", b"detaudit tree 9\n"):
+    with mock.patch.object(log_rows, "_FORMAT", b"detaudit blocks 9\n"):
         for run in (1, 2, 3):
             stored(shared, attempt(trees(), run), steps=STEPS)
     with pytest.raises(StorageError, match="the trees of run 1 cannot be read") as caught:

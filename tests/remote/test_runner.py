@@ -1,7 +1,6 @@
 """Runs on other machines, with an engine that loses, repeats and garbles: only whole results count, and each once."""
 
 import dataclasses
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from detaudit.remote.engine import Job, Lost, Refused, Returned
 from detaudit.remote.plan import Plan, Snapshot, plan_of, read_plan
 from detaudit.remote.runner import ATTEMPTS, EngineLauncher, RemoteRuns
 from tests.fakes import settings, training
+from tests.logs import write_log
 from tests.remote.attempts import attempt
 
 Answer = Callable[[Job], bytes | Lost | Refused]
@@ -64,7 +64,7 @@ def done(tmp_path: Path) -> Callable[..., bytes]:
 
         work = tmp_path / f"work-{job.id}"
         (work / "logs").mkdir(parents=True)
-        (work / "logs" / "7.0.jsonl").write_text("".join(json.dumps(line) + "\n" for line in training(update)))
+        write_log(work / "logs" / "7.0.jsonl", training(update))
         made = msgspec.structs.replace(attempt(read_plan(job.plan, "plan"), job.run, job.id), **changes)
         pack(made, work, tmp_path / f"{job.id}.detaudit")
         return (tmp_path / f"{job.id}.detaudit").read_bytes()

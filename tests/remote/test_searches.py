@@ -23,6 +23,7 @@ from detaudit.remote.runner import EngineLauncher, RemoteRuns
 from detaudit.runner import Observer
 from detaudit.trace.tracer import Tracer, TraceRequest
 from tests.fakes import settings, training
+from tests.logs import write_log
 from tests.remote.attempts import attempt
 
 KERNEL, ASLR = "torch-deterministic-algorithms", "system-aslr-off"
@@ -55,7 +56,7 @@ class Hosts:
         lines = training("same" if KERNEL in flags else f"run {len(self.jobs)}")
         work = self.folder / f"work-{job.id}"
         (work / "logs").mkdir(parents=True)
-        (work / "logs" / "7.0.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        write_log(work / "logs" / "7.0.jsonl", lines)
         made = attempt(plan, job.run, job.id, host, **self.facts.get(host, {}))
         known = {flag.id for flag in job.asked} | flags
         refused = {name: state for name, state in self.refused.items() if name in known}

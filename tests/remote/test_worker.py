@@ -19,7 +19,7 @@ def worker(tmp_path: Path, of: Plan) -> Worker:
     made = Worker(of, tmp_path, mock.Mock(), mock.Mock(), "mark", scratch=tmp_path)
 
     def archive(number: int, attempt_id: str, into: Path) -> list[Path]:
-        return all_stored(into.parent, attempt(of, number, attempt_id), steps=300)
+        return all_stored(into.parent, attempt(of, number, attempt_id), steps=600)
 
     object.__setattr__(made, "archive", archive)
     return made
@@ -35,10 +35,10 @@ def test_a_run_that_is_seen_has_its_event_logs(tmp_path: Path, records: Records)
     assert names == ([logs_of(found)] if records is Records.TREES else []) + [name_of(made, 1)]
     logs = "logs/7.0.jsonl"
     if records is Records.TREES:
-        assert list(found.files) == [f"{logs}.tree", "stderr.log", "stdout.log"]
-        assert list(read_attempt(tmp_path / "shared" / names[0]).files) == [logs]
+        assert list(found.files) == ["logs/7.0.blocks", logs, "stderr.log", "stdout.log"]
+        assert list(read_attempt(tmp_path / "shared" / names[0]).files) == ["logs/7.0.rows"]
     else:
-        assert list(found.files) == [logs, "stderr.log", "stdout.log"]
+        assert list(found.files) == [logs, "logs/7.0.rows", "stderr.log", "stdout.log"]
     assert [path.name for path in tmp_path.iterdir()] == ["shared"], "nothing is left in the scratch folder"
 
 

@@ -1,6 +1,5 @@
 """A run is ended once all that train have got far enough."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +11,27 @@ from detaudit.launch import EnoughError, RunSpec
 from detaudit.model.problems import EndedAfterStep
 from detaudit.runner import Followed, Limits, Observer
 from tests.fakes import hello
+from tests.logs import Writer, row
 
 FRAMEWORK = {"k": "framework", "name": "torch", "version": "2"}
 BYE = {"k": "bye", "how": "exit"}
 
 
 def event(step: int, fw: str = "torch") -> dict[str, Any]:
-    return {"k": "event", "fw": fw, "step": step, "stage": "update", "digest": "d", "value": None}
+    return row(step, "update", "d", fw=fw)
 
 
 class Logs:
     """The event logs of a run that is under way."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
-        self._folder = folder / "logs"
+        self._folder, self._writers = folder / "logs", dict[int, Writer]()
         self._folder.mkdir()
         spec = RunSpec(argv=(), cwd=folder, env={}, folder=folder, live=folder, mark="m")
         self.tick = Followed(spec, limits, Observer())
 
     def write(self, pid: int, *lines: dict[str, Any]) -> None:
-        with (self._folder / f"{pid}.0.jsonl").open("a") as file:
-            file.writelines(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+        self._writers.setdefault(pid, Writer(self._folder / f"{pid}.0.jsonl")).write(*lines)
 
     def enough(self) -> bool:
         try:

@@ -1,6 +1,5 @@
 """The settings in effect that an event log shows, and what follows from them for the recipe."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from detaudit.model.warnings import FlagNotApplied, FlagOverridden, LeftoversUnc
 from detaudit.runs import log
 from detaudit.runs import settings as effective_settings
 from tests.fakes import FakeLauncher, run, settings, training
+from tests.logs import write_log
 
 SWITCH = "torch.backends.cudnn.benchmark"
 
@@ -138,7 +138,7 @@ def test_equal_settings_of_runs_are_held_once(tmp_path: Path) -> None:
         logs.mkdir(parents=True)
         for rank, start in enumerate(values):
             lines = [training()[0] | {"rank": rank, "pid": rank}, in_force(start=start), *training()[1:]]
-            (logs / f"{rank}.0.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+            write_log(logs / f"{rank}.0.jsonl", lines)
         settings_of_run = effective_settings.in_force(log.read_run(logs.parent), tmp_path)
         held = effective_settings.held_once(settings_of_run, found[0] if found else ())
         assert held == settings_of_run

@@ -1,10 +1,10 @@
 """A training that is left in its event log is compared as if it were held in memory, whatever its log looks like."""
 
 import contextlib
-import json
 import tempfile
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -16,14 +16,15 @@ from hypothesis import strategies as st
 from detaudit import baseline
 from detaudit.errors import StorageError
 from detaudit.judge import comparer
-from detaudit.judge.comparer import Matched, shared_digests
+from detaudit.judge.comparer import Matched, shared_of
 from detaudit.judge.live import DigestFollower
-from detaudit.model import AppliedRecipe, Difference, Recording, RunRecord, Stage, Training, blocks, record_of
-from detaudit.runs import log, log_pages
+from detaudit.model import AppliedRecipe, Difference, Recording, RunRecord, Stage, Training, record_of, series
+from detaudit.runs import log_rows
 from detaudit.runs.log import Process, read_run
-from detaudit.runs.log_pages import Block, KnownLosses, Log, LoggedLosses, LoggedSteps, Origin
-from detaudit.runs.log_records import DECODER
+from detaudit.runs.log_records import NameLine
+from detaudit.runs.log_rows import LoggedLosses, LoggedSeries, Numbers, rows_of
 from tests.fakes import hello
+from tests.logs import hexed, row, write_log
 
 STAGES = (Stage.INIT, Stage.RNG, Stage.FORWARD, Stage.UPDATE)
 
@@ -32,16 +33,19 @@ Row = tuple[int, int, Stage, str, float | None]
 
 
 def rows(step: st.SearchStrategy[int]) -> st.SearchStrategy[list[Row]]:
-    row = st.tuples(
-        st.integers(0, 1), step, st.sampled_from(STAGES), st.sampled_from("ab"), st.sampled_from((None, 1.5, 2.5))
+    one = st.tuples(
+        st.integers(0, 1),
+        step,
+        st.sampled_from(STAGES),
+        st.sampled_from(["a", "b", "a b"]),
+        st.sampled_from((None, 1.5, 2.5)),
     )
-    return st.lists(row, max_size=40)
+    return st.lists(one, max_size=40)
 
 
 # As the recorder writes them, so that they are left in the log; with steps that ascend by stage only; in no order.
-LOGS = st.tuples(
-    st.sampled_from([lambda row: row[1], lambda row: (row[2], row[1]), lambda row: 0]), rows(st.integers(0, 20))
-).map(lambda made: sorted(made[1], key=made[0]))
+ORDERS: tuple[Callable[[Row], Any], ...] = (itemgetter(1), itemgetter(2, 1), lambda _: 0)
+LOGS = st.tuples(st.sampled_from(ORDERS), rows(st.integers(0, 20))).map(lambda made: sorted(made[1], key=made[0]))
 
 CHANGES = st.lists(st.tuples(st.integers(0, 39), st.sampled_from(["digest", "drop", "stage", "again"])), max_size=3)
 
@@ -64,19 +68,13 @@ def changed(found: Sequence[Row], changes: Sequence[tuple[int, str]]) -> list[Ro
     return log
 
 
-def line(row: Row) -> dict[str, Any]:
-    lane, step, stage, digest, loss = row
-    event = {"k": "event", "fw": "torch", "lane": lane, "step": step, "stage": stage.value, "digest": digest}
-    return {**event, "value": None if loss is None else loss.hex()}
-
-
 def held(found: Sequence[Row]) -> RunRecord:
     """What a run recorded, put together as simply as can be."""
     parts: dict[int, tuple[dict[Stage, dict[int, tuple[str, ...]]], dict[int, Any]]] = {}
     for lane, step, stage, digest, loss in found:
         digests, losses = parts.setdefault(lane, ({}, {}))
         digests.setdefault(stage, {}).setdefault(step, ())
-        digests[stage][step] += (digest,)
+        digests[stage][step] += (hexed(digest),)
         if loss is not None:
             losses[step] = loss
     made = [
@@ -93,26 +91,23 @@ def held(found: Sequence[Row]) -> RunRecord:
 
 
 @contextlib.contextmanager
-def limits(block: int = 4, most: int = 2, size: int = 300) -> Iterator[None]:
+def limits(block: int = 4, most: int = 2, chunk: int = 5) -> Iterator[None]:
     """Divide short logs too."""
     with (
-        mock.patch.object(blocks, "BLOCK", block),
-        mock.patch.object(log, "MOST_HELD", most),
-        mock.patch.object(log_pages, "SIZE", size),
+        mock.patch.object(series, "BLOCK", block),
+        mock.patch.object(log_rows, "MOST_HELD", most),
+        mock.patch.object(log_rows, "CHUNK", chunk),
     ):
         yield
 
 
 def write(folder: Path, found: Sequence[Row]) -> Path:
-    lines = [hello(), *map(line, found), {"k": "bye", "how": "exit"}]
-    (folder / "logs").mkdir(parents=True)
-    log = folder / "logs" / "7.0.jsonl"
-    log.write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in lines))
-    return log
+    lines = [row(step, stage, digest, loss, lane=lane) for lane, step, stage, digest, loss in found]
+    return write_log(folder / "logs" / "7.0.jsonl", [hello(), *lines, {"k": "bye", "how": "exit"}])
 
 
-def logged(folder: Path, known: dict[bytes, Block] | None = None) -> RunRecord:
-    (process,) = read_run(folder, known)
+def logged(folder: Path) -> RunRecord:
+    (process,) = read_run(folder)
     assert process.ended or not process.trained
     return record_of(tuple(process.trained))
 
@@ -151,8 +146,7 @@ def test_a_log_is_compared_like_what_is_held(
     with tempfile.TemporaryDirectory() as name, limits():
         for run, log in (("a", found), ("b", other)):
             write(Path(name, run), log)
-        known: dict[bytes, Block] = {}
-        ours, theirs = logged(Path(name, "a"), known), logged(Path(name, "b"), known)
+        ours, theirs = logged(Path(name, "a")), logged(Path(name, "b"))
         for read, made in ((ours, a), (theirs, b)):
             assert read.ranks == made.ranks
             assert [dict(part.losses) for part in read.parts] == [part.losses for part in made.parts]
@@ -165,7 +159,24 @@ def test_a_log_is_compared_like_what_is_held(
         if expected is not None:
             assert comparer.last_equal_step(ours, theirs, expected) == comparer.last_equal_step(a, b, expected)
         for x, y, u, v in zip(ours.parts, theirs.parts, a.parts, b.parts, strict=False):
-            assert list(shared_digests(Matched(0, x, y))) == list(shared_digests(Matched(0, u, v)))
+            assert (
+                shared_of(Matched(0, x, y), expected)
+                == shared_of(Matched(0, u, v), expected)
+                == in_both(u, v, expected)
+            )
+
+
+def in_both(a: Training, b: Training, differs: Difference | None) -> comparer.Shared:
+    """What both sides recorded, found by looking at all of it."""
+    places = [(step, stage) for stage in a.digests.keys() & b.digests.keys() for step in a.digests[stage]]
+    places = [(step, stage) for step, stage in places if step in b.digests[stage]]
+    at = differs.step if differs else -1
+    return comparer.Shared(
+        stages={stage for _, stage in places},
+        steps=len({step for step, stage in places if step and stage in comparer.RESULTS}),
+        before=max((step for step, _ in places if step < at), default=0),
+        there={stage for step, stage in places if step == at},
+    )
 
 
 def result(run: RunRecord) -> tuple[list[Any], list[Any]]:
@@ -209,7 +220,7 @@ def test_a_run_is_followed_beside_a_log_as_beside_what_is_held(
             return
         read, made = (DigestFollower(parts[0]) for parts in references)
         for _, step, stage, digest, _ in changed(found, changes):
-            assert read.differs(step, stage, digest) == made.differs(step, stage, digest)
+            assert read.differs(step, stage, hexed(digest)) == made.differs(step, stage, hexed(digest))
 
 
 @given(LOGS, st.integers(0, 21))
@@ -252,11 +263,12 @@ def test_a_log_that_changed_is_never_compared_as_it_was(tmp_path: Path) -> None:
         log = write(tmp_path / "a", regular(40))
         write(tmp_path / "b", regular(40, "b"))
         a, b = logged(tmp_path / "a"), logged(tmp_path / "b")
-        log.write_text(log.read_text().replace('"digest":"a"', '"digest":"b"'))
+        rows = rows_of(log)
+        rows.write_bytes(rows.read_bytes().replace(b"a" + bytes(15), b"b" + bytes(15)))
         assert comparer.identity(a) != comparer.identity(b), "what was read is known"
         with pytest.raises(StorageError, match="has changed"):
             comparer.first_difference(a, b)
-        log.unlink()
+        rows.unlink()
         with pytest.raises(StorageError, match="is gone"):
             comparer.first_difference(a, b)
 
@@ -265,110 +277,26 @@ def test_runs_that_match_are_compared_without_their_logs(tmp_path: Path) -> None
     with limits():
         a, b = (logged(write(tmp_path / name, regular(40)).parents[1]) for name in "ab")
         for name in "ab":
-            (tmp_path / name / "logs" / "7.0.jsonl").unlink()
+            (tmp_path / name / "logs" / "7.0.rows").unlink()
         assert comparer.first_difference(a, b) is None
         assert (a.ranks, a.steps, a.parts[0].last_loss) == (b.ranks, 40, 1.5)
 
 
 def test_only_around_a_difference_is_a_log_read_again(tmp_path: Path) -> None:
-    with limits(size=2**12):
+    with limits(chunk=100):
         a, b = (logged(write(tmp_path / end, regular(4000, end)).parents[1]) for end in "ab")
-        with mock.patch.object(log_pages, "Piece", wraps=log_pages.Piece) as piece:
+        with mock.patch.object(log_rows, "read", wraps=log_rows.read) as read:
             assert comparer.first_difference(a, b) == Difference(rank=0, step=4000, stage=Stage.FORWARD)
-        assert piece.call_count == 2, "of 2,000"
+        assert [end - start for (_, start, end), _ in read.call_args_list] == [2, 2], "of 8,000 rows each"
 
 
-def test_losses_that_logs_share_are_read_once(tmp_path: Path) -> None:
-    with limits(size=2**9):
-        logs = [write(tmp_path / name, regular(40, name[-1])) for name in ("1a", "2a", "b")]
-        found = [logged(log.parents[1]).parts[0].losses for log in logs]
-        known: KnownLosses = {}
-        assert [losses.in_memory(known) for losses in found if isinstance(losses, LoggedLosses)] == [dict(found[0])] * 3
-        assert len(known) == 12, "11 blocks of the first log, and the last one of the third"
-        logs[0].write_text(logs[0].read_text().replace('"digest":"a"', '"digest":"b"'))
-        with pytest.raises(StorageError, match="has changed"):
-            isinstance(found[0], LoggedLosses) and found[0].in_memory(known)
-
-
-@st.composite
-def repeated(draw: st.DrawFn) -> list[Row]:
-    """A log of few different blocks, which may have a block again, or part of one, where it does not belong."""
-    block = st.tuples(st.sampled_from("ab"), st.sampled_from([None, 1.5, 2.5]), st.integers(1, 2))
-    found = [(0, 4, "a", None, 1), *((n, 4, *one) for n, one in enumerate(draw(st.lists(block, max_size=6)), 1))]
-    if draw(st.booleans()):
-        again = (draw(st.integers(0, 6)), draw(st.integers(1, 4)), *draw(block))
-        found.insert(draw(st.integers(1, len(found))), again)
-    return [
-        (0, step, stage, digest, loss)
-        for number, steps, digest, loss, stages in found
-        for step in range(4 * number, 4 * number + steps)
-        for stage in (Stage.FORWARD, Stage.UPDATE)[:stages]
-    ]
-
-
-@given(st.lists(repeated(), min_size=2, max_size=4))
-def test_blocks_that_are_known_are_read_like_others(logs: list[list[Row]]) -> None:
-    known: dict[bytes, Block] = {}
-    with tempfile.TemporaryDirectory() as name, limits():
-        for number, found in enumerate(logs):
-            write(Path(name, str(number)), found)
-            read, made = logged(Path(name, str(number)), known), held(found)
-            assert read.ranks == made.ranks
-            assert comparer.identity(read) == comparer.identity(made)
-            assert [(dict(part.digests), dict(part.losses)) for part in read.parts] == [
-                (part.digests, part.losses) for part in made.parts
-            ]
-
-
-def test_a_known_block_that_goes_on_in_a_later_piece(tmp_path: Path) -> None:
-    late: list[Row] = [
-        *((0, step, Stage.FORWARD, "a", None) for step in (1, 2, 3, 4, 5)),
-        (0, 8, Stage.UPDATE, "a", None),
-        *((0, step, Stage.FORWARD, "a", None) for step in (6, 7, 8)),
-    ]
-    known: dict[bytes, Block] = {}
+def test_losses_are_read_at_once(tmp_path: Path) -> None:
     with limits():
-        for name in "ab":
-            write(tmp_path / name, late)
-            assert comparer.identity(logged(tmp_path / name, known)) == comparer.identity(held(late))
-        assert [block.number for block in known.values()] == [1]
-
-
-def test_a_known_block_is_taken_once(tmp_path: Path) -> None:
-    with limits():
-        known: dict[bytes, Block] = {}
-        write(tmp_path, regular(12))
-        logged(tmp_path, known)
-        log = Log(Origin(tmp_path, "torch", 0))
-        (first, *_) = sorted(known.values(), key=lambda block: block.number)
-        assert log.take(first, 0, 1)
-        assert not log.take(first, 1, 2)
-
-
-def test_what_follows_the_end_of_a_task_counts_although_it_is_known(tmp_path: Path) -> None:
-    known: dict[bytes, Block] = {}
-    with limits():
-        log = write(tmp_path / "a", regular(40))
-        assert read_run(tmp_path / "a", known)[0].ended
-        lines = log.read_text().splitlines(keepends=True)
-        log.write_text("".join([*lines[:15], lines[-1], *lines[15:23]]))
-        assert not read_run(tmp_path / "a", known)[0].ended
-
-
-def test_blocks_of_another_run_are_not_decoded_again(tmp_path: Path) -> None:
-    with limits():
-        for name, end in (("a", "a"), ("b", "a"), ("c", "b")):
-            write(tmp_path / name, regular(41, end))
-        known: dict[bytes, Block] = {}
-        a = logged(tmp_path / "a", known)
-        with mock.patch.object(log_pages, "DECODER", wraps=DECODER) as decoder:
-            b = logged(tmp_path / "b", known)
-            assert decoder.decode_lines.call_count == 2, "the first and the last piece have more than a block"
-            c = logged(tmp_path / "c", known)
-            assert decoder.decode_lines.call_count == 4
-        assert comparer.identity(a) == comparer.identity(b) != comparer.identity(c)
-        assert dict(a.parts[0].losses) == dict(b.parts[0].losses)
-        assert comparer.first_difference(b, c) == Difference(rank=0, step=41, stage=Stage.FORWARD)
+        (part,) = logged(write(tmp_path, regular(40)).parents[1]).parts
+        assert isinstance(part.losses, LoggedLosses)
+        steps, losses = part.losses.arrays()
+        assert (steps.tolist(), set(losses.tolist())) == (list(range(1, 41)), {1.5})
+        assert part.losses.through(7).arrays()[0].tolist() == list(range(1, 8))
 
 
 def peak(folder: Path) -> int:
@@ -376,15 +304,27 @@ def peak(folder: Path) -> int:
     tracemalloc.start()
     try:
         processes: list[Process] = read_run(folder)
-        assert all(isinstance(steps, LoggedSteps) for steps in processes[0].trainings[0].digests.values())
+        assert all(isinstance(steps, LoggedSeries) for steps in processes[0].trainings[0].digests.values())
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
 
 def test_memory_does_not_grow_with_the_steps(tmp_path: Path) -> None:
-    with mock.patch.object(log_pages, "SIZE", 2**14):
+    with mock.patch.object(log_rows, "CHUNK", 2**9):
         for steps in (5_000, 40_000):
             write(tmp_path / str(steps), regular(steps))
         peak(tmp_path / "5000")  # what is imported and cached
         assert peak(tmp_path / "40000") < peak(tmp_path / "5000") + 40_000
+
+
+def test_a_name_for_each_step_takes_little_memory() -> None:
+    numbers = Numbers()
+    tracemalloc.start()
+    try:
+        for step in range(20_000):
+            numbers.take(NameLine(20_000 - step, f"lr={step}"))
+        assert numbers.names[1] == "lr=19999"
+        assert tracemalloc.get_traced_memory()[0] < 20_000 * 80
+    finally:
+        tracemalloc.stop()

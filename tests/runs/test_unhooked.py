@@ -23,6 +23,7 @@ from detaudit.model.problems import (
 )
 from detaudit.model.warnings import ArtifactsSkipped
 from tests.fakes import FakeLauncher, Script, hello, run, settings, training
+from tests.logs import row
 
 NOTHING = [hello(), {"k": "bye", "how": "exit"}]
 LOSS = compiled(r"loss (\S+)")
@@ -198,7 +199,7 @@ def test_a_file_that_differs_after_a_training_that_matches(tmp_path: Path) -> No
 
 
 def test_a_training_whose_weights_were_not_recorded_is_decided_by_its_file(tmp_path: Path) -> None:
-    event = {"k": "event", "fw": "script", "step": 1, "stage": "forward", "digest": "a", "value": "0x1p-1"}
+    event = row(1, "forward", "a", 0.5, fw="script")
     final = {"k": "final", "fw": "script", "steps": 1, "digest": "", "sum": "0x0p+0", "loss": None, "params": 0}
     lines = [hello(), event, {**final, "sparse": False, "devices": []}, {"k": "bye", "how": "exit"}]
     scripts = [shows(lines, model=b"1")] * 2

@@ -1,6 +1,5 @@
 """The weights of a training, one by one: their sets, steps, names and ends, as an event log has them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,8 @@ from detaudit.model import AppliedRecipe, Recording, Training, record_of
 from detaudit.model.record import WeightKind
 from detaudit.runs.log import read_run
 from tests.fakes import training as a_log
-from tests.runs.test_event_logs import HELLO, write
+from tests.logs import row, write_log
+from tests.runs.test_event_logs import HELLO
 
 Tensor = tuple[str, list[int], str, str]
 
@@ -29,7 +29,7 @@ def listed(
 
 
 def update(step: int) -> dict[str, Any]:
-    return {"k": "event", "fw": "torch", "step": step, "stage": "update", "digest": f"u{step}", "value": None}
+    return row(step, "update", f"u{step}")
 
 
 def final(*tensors: Tensor, steps: int = 2, **changed: Any) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def final(*tensors: Tensor, steps: int = 2, **changed: Any) -> dict[str, Any]:
 
 
 def read(folder: Path, *lines: dict[str, Any]) -> Training:
-    write(folder, "".join(json.dumps(line) + "\n" for line in (HELLO, *lines)).encode())
+    write_log(folder / "logs" / "7.0.jsonl", (HELLO, *lines))
     (process,) = read_run(folder)
     (found,) = process.trainings
     assert not process.torn

@@ -12,6 +12,7 @@ from detaudit.runner import Result
 from detaudit.runs.log import read_run
 from detaudit.trace.instrumented import RunPair
 from tests.fakes import hello, training
+from tests.logs import write_log
 
 ALLREDUCE, MULTIPLY = "c10d.allreduce_.default", "aten.mul.Tensor"
 
@@ -26,7 +27,7 @@ def result(folder: Path, names: tuple[str, str], digest: str) -> Result:
     for rank, name in enumerate(names):
         lines = [hello(pid=rank, rank=rank, world=2), *training()[1:]]
         log = folder / "logs" / f"{rank}.0{wire.LOG_SUFFIX}"
-        log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        write_log(log, lines)
         log.with_suffix(wire.OPS_SUFFIX).write_text(json.dumps(operation(name, digest)) + "\n")
     run = Run(id=1, status=Status.OK, exit_code=0, wall_s=1.0, steps=2)
     return Result(run, read_run(folder), RunRecord())

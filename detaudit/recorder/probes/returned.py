@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ..process.log import Row
     from ..process.recorder import Recorder
 
 MOST_PARTS = 256
@@ -67,13 +68,14 @@ def _write(recorder: Recorder, value: Any) -> None:
     combined = digest.of_bytes(repr(parts).encode("utf-8", "surrogatepass"))
     if len(parts) <= MOST_PARTS:
         probes.monitor(value, _NAME)  # its numbers as text, to be shown in a report
-    events: list[dict[str, object]] = [
-        {"k": "event", "fw": _NAME, "step": 1, "stage": _NAME, "digest": part_digest + " " + name, "value": None}
+    rows: list[Row] = [
+        (1, 0, _NAME, part_digest + " " + name, None)
         for name, part_digest in (parts if len(parts) <= MOST_PARTS else [("", combined)])
     ]
     total = wire.add_up(sums).hex()
     final = {"digest": combined, "sum": total, "loss": None, "params": len(parts), "sparse": False}
-    recorder.sink.write(*events, {"k": "final", "fw": _NAME, "steps": 1, **final, "devices": []})
+    recorder.sink.write_rows(_NAME, rows)
+    recorder.sink.write({"k": "final", "fw": _NAME, "steps": 1, **final, "devices": []})
 
 
 _NOTHING = object()

@@ -1,9 +1,11 @@
-"""The event log of one process: lines, one write a step."""
+"""The event log of one process: a row for each stage of a step, and lines for all else."""
 
 from __future__ import annotations
 
 import os
 import sys
+from _thread import RLock  # threading has not been imported yet
+from binascii import unhexlify
 
 from ... import private, redact, wire
 from . import guard
@@ -28,7 +30,7 @@ class LogFile:
     def _attach(self, descriptor: int) -> None:
         self._descriptor = descriptor
         status = os.fstat(descriptor)
-        self._file = status.st_dev, status.st_ino
+        self._file, self._size = (status.st_dev, status.st_ino), status.st_size
 
     def _is_own(self) -> bool:
         try:
@@ -36,20 +38,35 @@ class LogFile:
         except OSError as error:
             guard.pass_on(error)
             return False
-        return (status.st_dev, status.st_ino) == self._file
+        if (status.st_dev, status.st_ino) != self._file:
+            return False
+        if status.st_size < self._size:
+            raise OSError("the file was cut")
+        self._size = status.st_size
+        return True
 
-    def append(self, text: str) -> None:
-        """Append ASCII text with one system call. Raises OSError if not all of it could be written."""
+    @property
+    def size(self) -> int:
+        """Its size in bytes. Raises OSError if the script cut it, or if it cannot be opened again."""
         if not self._is_own():
             self._attach(private.opener(self.path, _OPTIONS))
-        data = text.encode("ascii")
+        return self._size
+
+    def append(self, data: bytes) -> None:
+        """Append bytes with one system call. Raises OSError if not all of them could be written."""
+        if not self._is_own():
+            self._attach(private.opener(self.path, _OPTIONS))
         if os.write(self._descriptor, data) < len(data):
-            raise OSError("not all of a line could be written")
+            raise OSError("not all of it could be written")
+        self._size += len(data)
 
     def close(self) -> None:
         """Close the file."""
-        if self._is_own():
-            os.close(self._descriptor)
+        try:
+            if self._is_own():
+                os.close(self._descriptor)
+        except OSError as error:
+            guard.pass_on(error)
 
 
 # Which of the processes of a distributed job this is, by the variables of what started it.
@@ -84,8 +101,11 @@ def rank_and_world() -> tuple[int | None, int | None]:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, Optional
+
+    Row = tuple[int, int, str, str, Optional[float]]
+    """Step, lane, stage, digest and value; the digest may have a space and a name behind it."""
 
 
 try:
@@ -94,6 +114,14 @@ except ImportError:  # such as on PyPy
     from json.encoder import py_encode_basestring_ascii as _quote
 
 _MOST_TROUBLES = 20
+
+_MOST_NAMES = 1024
+"""Names whose number is kept; one that comes back later gets another."""
+
+_HEX = 32
+"""The length of a digest. If more follows, that is a space and a name."""
+
+_PACK, _STAGES, _HAS_VALUE = wire.ROW.pack, wire.STAGE_NUMBERS, wire.HAS_VALUE
 
 
 def encode(value: object) -> str:
@@ -111,6 +139,10 @@ def encode(value: object) -> str:
     text = _quote(str(value))
     # JSON with a lone surrogate, such as in a file name that is not UTF-8, could not be decoded.
     return text if "\\ud" not in text else _quote(str(value).encode("utf-8", "backslashreplace").decode())
+
+
+def _lines(*lines: dict[str, Any]) -> str:
+    return "".join([encode(line) + "\n" for line in lines])
 
 
 def _identity() -> list[int]:
@@ -133,16 +165,22 @@ def _stat() -> list[str]:
 
 
 class Sink:
-    """Writes the lines of this process. A failure to write raises nothing, and shows as a missing ``bye``."""
+    """Writes the event log of this process. A failure to write raises nothing, and shows as a missing ``bye``."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
         self._path = ""
         self._file: LogFile | None = None
-        self._failed = False
-        self._pid = os.getpid()
-        self._troubles = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._pid, self._troubles, self._failed = os.getpid(), 0, False
         self._identity: list[int] = []
+        self._rows: LogFile | None = None
+        self._trainings: dict[tuple[str, int], int] = {}
+        self._names: dict[str, int] = {}
+        self._numbers = 0
+        self._lock = RLock()  # a signal handler may come back to it
 
     @property
     def started(self) -> bool:
@@ -179,7 +217,7 @@ class Sink:
             "program": list(wire.addresses(stat)),
             "started": wire.started(stat),
         }
-        self._put(encode(line) + "\n")
+        self._put(_lines(line))
 
     def _open(self) -> LogFile | None:
         for number in range(1000):  # a process that calls exec keeps its ID and opens another log
@@ -197,36 +235,100 @@ class Sink:
 
     def reopen(self) -> None:
         """Detach a forked child from the log of its parent. Its own log is created with its first line."""
-        if self._file is not None:
-            self._file.close()
-        self._file, self._failed, self._pid, self._troubles = None, False, os.getpid(), 0
+        self._close()
+        self._forget()
+
+    def _close(self) -> None:
+        for file in (self._file, self._rows):
+            if file is not None:
+                file.close()
+        self._file = self._rows = None
 
     def write(self, *lines: dict[str, object]) -> None:
         """Append the lines with one system call."""
-        self.append("".join([encode(line) + "\n" for line in lines]))
+        self.write_rows("", (), _lines(*lines))
 
-    def append(self, text: str) -> None:
-        """Append whole lines of JSON with one system call."""
+    def write_rows(self, framework: str, rows: Iterable[Row], text: str = "") -> None:
+        """Append the rows of a framework with one system call, after whole lines of JSON and what the rows point to."""
         if self._pid != os.getpid():  # a fork that ran no hook
             self.reopen()
-        if self._file is None:
-            if not self._failed:
-                self.hello()
-        elif not self._identity and (identity := _identity()):  # a spawned child gets its identity after its start
-            self._identity = identity
-            text = encode({"k": "identity", "identity": self._identity}) + "\n" + text
-        self._put(text)
+        trainings, names = self._trainings, self._names
+        with self._lock:
+            if self._file is None:
+                if not self._failed:
+                    self.hello()
+            elif not self._identity and (identity := _identity()):  # a spawned child gets its identity after its start
+                self._identity = identity
+                text = _lines({"k": "identity", "identity": self._identity}) + text
+            numbers: dict[tuple[str, int] | str, int] = {}
+            packed = b"".join(
+                [
+                    _PACK(
+                        step,
+                        trainings.get((framework, lane)) or self._number((framework, lane), numbers),
+                        0
+                        if (alone := len(digest) == _HEX)
+                        else names.get(digest[_HEX:]) or self._number(digest[_HEX:], numbers),
+                        _STAGES[stage],
+                        0 if (without := value is None) else _HAS_VALUE,
+                        unhexlify(digest if alone else digest[:_HEX]),
+                        0.0 if without else value,
+                    )
+                    for step, lane, stage, digest, value in rows
+                ]
+            )
+            if numbers:
+                self._introduce(numbers, text)
+                self._put(rows=packed)
+            else:
+                self._put(text, packed)
 
-    def _put(self, text: str) -> None:
+    def _introduce(self, numbers: dict[tuple[str, int] | str, int], text: str) -> None:
+        """Append lines, and those of numbers that rows are about to point to."""
+        for key, number in numbers.items():
+            line = {"k": "name", "n": number, "text": key[1:]}
+            if isinstance(key, tuple):
+                line = {"k": "training", "n": number, "fw": key[0], "lane": key[1]}
+            text += _lines(line)
+        self._put(text)
+        for key, number in numbers.items():  # not before their lines are written, if a signal handler raises
+            if isinstance(key, tuple):
+                self._trainings[key] = number
+                continue
+            if len(self._names) >= _MOST_NAMES:
+                self._names.clear()
+            self._names[key] = number
+
+    def _number(self, key: tuple[str, int] | str, numbers: dict[tuple[str, int] | str, int]) -> int:
+        """Return the number of a training or a name whose line is not written yet."""
+        if key not in numbers:
+            self._numbers = numbers[key] = self._numbers + 1
+        return numbers[key]
+
+    def _put(self, text: str = "", rows: bytes = b"") -> None:
         if self._file is None:
             return
         try:
-            self._file.append(text)
+            if text:
+                self._file.append(text.encode("ascii"))
+            if rows:
+                if self._rows is None:
+                    self._rows = LogFile(self._path[: -len(wire.LOG_SUFFIX)] + wire.ROWS_SUFFIX)
+                self._rows.append(rows)
         except OSError as error:
             guard.pass_on(error)
-            # Stop writing, or more lines would follow one that may be torn. The log then counts as incomplete.
-            self._file.close()
-            self._file, self._failed = None, True
+            # Stop writing, or more would follow what may be torn. The log then counts as incomplete.
+            self._close()
+            self._failed = True
+
+    def bye(self, how: str, started: int) -> None:
+        """Write the line that marks an orderly end, see wire.py."""
+        try:
+            rows = self._rows.size // wire.ROW.size if self._rows is not None and self._pid == os.getpid() else 0
+        except OSError as error:
+            guard.pass_on(error)
+            return
+        self.write({"k": "bye", "how": how, "started": started, "rows": rows})
 
     def trouble(self, where: str, error: BaseException) -> None:
         """Record that the recorder failed, up to a maximum number of times.
@@ -250,41 +352,36 @@ class Sink:
 
 
 class PendingEvents:
-    """The events of one framework that are not written yet, as lines of the event log."""
+    """The rows and lines of one training that are not written yet."""
 
-    def __init__(self, framework: str) -> None:
-        self._framework = framework
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
         self._lines: list[tuple[int, str]] = []
 
-    def add(self, lane: int, step: int, stage: str, digest: str, value: float | None) -> None:
-        """Add an event."""
-        # This runs at every step, and digests and float.hex() need no escaping.
-        shown = "null" if value is None else f'"{float(value).hex()}"'
-        of_lane = f'"lane":{lane},' if lane else ""
-        self._lines.append(
-            (
-                step,
-                f'{{"k":"event","fw":"{self._framework}",{of_lane}"step":{step},"stage":"{stage}",'
-                f'"digest":"{digest}","value":{shown}}}\n',
-            )
-        )
+    def add(self, *row: Any) -> None:
+        """Add a row."""
+        self._rows.append(row)
 
     def add_line(self, step: int, fields: dict[str, Any]) -> None:
-        """Add another line, which is written with a step; with the first one if ``step`` is 0."""
-        self._lines.append((step, encode(fields) + "\n"))
+        """Add a line, which is written with a step; with the first one if ``step`` is 0."""
+        self._lines.append((step, _lines(fields)))
 
     def clear(self, after: int = -1) -> None:
-        """Drop the events of all steps after this one; by default, all events."""
-        self._lines = [(step, line) for step, line in self._lines if step <= after]
+        """Drop what belongs to the steps after this one; by default, all of it."""
+        self._rows = [row for row in self._rows if row[0] <= after]
+        self._lines = [line for line in self._lines if line[0] <= after]
 
-    def through(self, steps: int) -> str:
-        """Return and drop the lines up to this step.
+    def through(self, steps: int) -> tuple[Sequence[Row], str]:
+        """Return and drop the rows and the lines up to this step.
 
         The others are kept: a backward pass without an update, such as a probe for a batch size, is no step.
         """
-        if not steps or not self._lines:
-            return ""
-        lines, self._lines = self._lines, [(step, line) for step, line in self._lines if step > steps]
+        if not steps:
+            return (), ""
+        rows, self._rows, text = self._rows, [row for row in self._rows if row[0] > steps], ""
+        if self._rows:
+            rows = [row for row in rows if row[0] <= steps]
         if self._lines:
-            return "".join([line for step, line in lines if step <= steps])
-        return "".join([line for _, line in lines])
+            lines, self._lines = self._lines, [line for line in self._lines if line[0] > steps]
+            text = "".join([line for step, line in lines if step <= steps])
+        return rows, text

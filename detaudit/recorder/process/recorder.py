@@ -121,7 +121,7 @@ class Recorder:
     def bye(self, how: str) -> None:
         """Write the line that marks an orderly end."""
         if self.sink.started:
-            self.sink.write({"k": "bye", "how": how, "started": writers.started()})
+            self.sink.bye(how, writers.started())
 
     def _finish_before_joining_threads(self) -> None:
         # A script that hangs at exit mostly hangs while threads are joined, which is before atexit. So write earlier.

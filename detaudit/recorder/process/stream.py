@@ -109,7 +109,7 @@ class OpStream:
             try:
                 if self._file is None:
                     self._file = LogFile(self.path(wire.OPS_SUFFIX))
-                self._file.append(text)
+                self._file.append(text.encode("ascii"))
             except OSError as error:
                 guard.pass_on(error)
                 self._file = None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from ..process.log import Row
     from ..process.recorder import Recorder
     from .digest import FrameworkReader
 
@@ -241,7 +242,7 @@ class Outputs:
         rng = generators.state_digest() if "rng" in self._stages else None  # a generator shows only once it was used
         batch = inputs if "batch" in self._stages else None
         stages = {"init": weighed, "rng": rng, "batch": batch, "output": output}
-        self._sink.write(*[self._event(self._calls, stage, one) for stage, one in stages.items() if one is not None])
+        self._write([(self._calls, 0, stage, one, None) for stage, one in stages.items() if one is not None])
         self._called(self._calls)
 
     def _repeats(self, call: tuple[str, str], in_main: bool) -> bool:
@@ -253,8 +254,8 @@ class Outputs:
             known.add(call)
         return False
 
-    def _event(self, call: int, stage: str, digest_: str) -> dict[str, object]:
-        return {"k": "event", "fw": self.framework, "step": call, "stage": stage, "digest": digest_, "value": None}
+    def _write(self, rows: Sequence[Row]) -> None:
+        self._sink.write_rows(self.framework, rows)
 
     def _digest(self, values: Sequence[Any]) -> str:
         tensors = [value for value in values if not isinstance(value, str)]
@@ -275,7 +276,7 @@ class Outputs:
         calls = self._calls
         if self._last.unordered:
             calls += 1
-            self._sink.write(self._event(calls, "output", f"{self._last.unordered:032x}"))
+            self._write([(calls, 0, "output", f"{self._last.unordered:032x}", None)])
         end = {
             "digest": summary,
             "sum": "",

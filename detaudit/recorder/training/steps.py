@@ -135,7 +135,7 @@ class Training:
             states.forget()
         self.steps = self.losses_seen = 0
         self._current = CurrentStep(self._reader)
-        self._events = PendingEvents(self._framework)
+        self._events = PendingEvents()
         self.weights = HeldWeights(self._reader, lambda: self.lock)
         self._each_weight, self._final_loss = EachWeight(self._reader, self._events), LastLoss()
         self._final_steps = -1
@@ -189,7 +189,7 @@ class Training:
         """Keep an event to be written at the end of its step."""
         if not self._listed:
             self._list()
-        self._events.add(self.lane, step, stage, digest_, value)
+        self._events.add(step, self.lane, stage, digest_, value)
 
     def wants(self, *stages: str) -> bool:
         """Return whether to record any of these stages."""
@@ -279,8 +279,9 @@ class Training:
 
     def write(self) -> None:
         """Write the events of the steps that ended, with one system call."""
-        if ended := self._events.through(self.steps):
-            self._sink.append(ended)
+        rows, lines = self._events.through(self.steps)
+        if rows or lines:
+            self._sink.write_rows(self._framework, rows, lines)
 
     def _end_step(self) -> None:
         self.steps += 1

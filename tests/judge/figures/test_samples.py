@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detaudit.judge.figures import MOST_BINS, MOST_RANKS, NEAR, samples
-from detaudit.model import Number, RunRecord, Training
+from detaudit.model import Number, RunRecord, Training, as_number
 from detaudit.model.figures import LossSamples
 
 
@@ -36,7 +36,7 @@ def test_each_loss_is_one_that_its_run_recorded(sides: list[dict[int, float]]) -
     records = {run: recorded(dict(side)) for run, side in enumerate(sides, 1)}
     for one in samples(records):
         side = sides[one.run - 1]
-        assert [side[step] for step in one.steps] == list(one.losses)
+        assert [as_number(side[step]) for step in one.steps] == list(one.losses)
         assert max(side) in one.steps
         assert len(one.distances) in (0, len(one.steps))
 

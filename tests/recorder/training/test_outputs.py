@@ -47,7 +47,7 @@ class Process:
         self.training.step("weights", [self.model])
 
     def lines(self, framework: str) -> list[tuple[int, str]]:
-        events = [line for line in self.recorder.lines if line["k"] == "event" and line["fw"] == framework]
+        events = [line for line in self.recorder.lines if line["k"] == "row" and line["fw"] == framework]
         return [(event["step"], event["stage"]) for event in events]
 
     def end(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import contextlib
 import gc
 import json
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -62,7 +62,9 @@ class Recorder:
     def new_lane(self) -> int:
         return len(self.trainings)
 
-    def append(self, text: str) -> None:
+    def write_rows(self, framework: str, rows: Iterable[Any], text: str = "") -> None:
+        names = ("step", "lane", "stage", "digest", "value")
+        self.lines += [{"k": "row", "fw": framework, **dict(zip(names, row, strict=True))} for row in rows]
         self.lines += [json.loads(line) for line in text.splitlines()]
 
     def write(self, *lines: dict[str, Any]) -> None:
@@ -101,7 +103,7 @@ def test_a_step_is_written_whole(recorder: Recorder, trained: Training) -> None:
     assert recorder.lines == []
     trained.step("a", w)
     assert [line["k"] for line in recorder.lines].count("generators") == 1
-    assert {(line["step"], line["stage"]) for line in recorder.lines if line["k"] == "event"} == {
+    assert {(line["step"], line["stage"]) for line in recorder.lines if line["k"] == "row"} == {
         (0, "init"), (1, "rng"), (1, "batch"), (1, "forward"), (1, "backward"), (1, "update")
     }  # fmt: skip
 
@@ -329,7 +331,7 @@ def test_a_backward_pass_without_a_step_is_not_written(recorder: Recorder, train
     trained.step("a", [Tensor(2.0)])
     trained.loss(Tensor(0.25))
     trained.finish()
-    assert {line["step"] for line in recorder.lines if line["k"] == "event"} == {0, 1}
+    assert {line["step"] for line in recorder.lines if line["k"] == "row"} == {0, 1}
     assert recorder.lines[-1] == recorder.final
 
 
@@ -344,7 +346,7 @@ def test_a_training_in_a_thread_has_steps_of_its_own(recorder: Recorder, trained
     trained.finish(others_trained=True)
     finals = {line["lane"]: (line["steps"], line["sum"]) for line in recorder.lines if line["k"] == "final"}
     assert finals == {1: (2, (2.0).hex()), 0: (1, (1.0).hex())}
-    assert {(line.get("lane", 0), line["step"]) for line in recorder.lines if line["k"] == "event"} == {
+    assert {(line.get("lane", 0), line["step"]) for line in recorder.lines if line["k"] == "row"} == {
         (0, 1), (1, 1), (1, 2)
     }  # fmt: skip
 
@@ -355,8 +357,8 @@ def test_a_step_ends_in_the_training_of_its_optimizer(recorder: Recorder, traine
     other.loss(Tensor(0.5))
     trained.take_over(other)
     trained.step("a", [Tensor(1.0)])
-    assert [(line["stage"], line.get("lane", 0)) for line in recorder.lines if line["k"] == "event"] == [
+    assert [(line["stage"], line.get("lane", 0)) for line in recorder.lines if line["k"] == "row"] == [
         ("batch", 0), ("forward", 0), ("update", 0)
     ]  # fmt: skip
     other.finish()
-    assert [line["k"] for line in recorder.lines] == ["event"] * 3 + ["weights"]
+    assert [line["k"] for line in recorder.lines] == ["row"] * 3 + ["weights"]
