@@ -26,6 +26,12 @@ def row(step: int, stage: str, digest: str, value: float | None = None, fw: str 
     return {"k": "row", "fw": fw, "lane": lane, "step": step, "stage": stage, "digest": digest, "value": value}
 
 
+def as_lines(framework: str, rows: Iterable[Any]) -> list[Line]:
+    """Return rows that a sink was given as lines."""
+    names = ("step", "lane", "stage", "digest", "value")
+    return [{"k": "row", "fw": framework, **dict(zip(names, row, strict=True))} for row in rows]
+
+
 class Writer:
     """Writes the two files of an event log, as the recorder does."""
 

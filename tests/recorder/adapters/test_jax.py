@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from detaudit import wire
 from detaudit.recorder.frameworks.jax.tracing import Frames, Plan
 from detaudit.recorder.frameworks.jax.training import Jax, Steps
+from tests.logs import as_lines
 
 
 class Array:
@@ -208,8 +209,8 @@ class Recorder:
 
     called = stepped
 
-    def append(self, text: str) -> None:
-        self.lines += [json.loads(line) for line in text.splitlines()]
+    def write_rows(self, framework: str, rows: Iterable[Any], text: str = "") -> None:
+        self.lines += [*as_lines(framework, rows), *map(json.loads, text.splitlines())]
 
     def write(self, line: dict[str, Any]) -> None:
         self.lines.append(line)

@@ -1,6 +1,6 @@
 """The return value of a test is recorded part by part, and only bit-identical values have equal digests."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detaudit.recorder.probes import returned
+from tests.logs import as_lines
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
 NESTS = st.recursive(
@@ -21,6 +22,9 @@ class Recorder:
     def __init__(self) -> None:
         self.sink = self
         self.lines: list[dict[str, Any]] = []
+
+    def write_rows(self, framework: str, rows: Iterable[Any]) -> None:
+        self.lines += as_lines(framework, rows)
 
     def write(self, *lines: dict[str, Any]) -> None:
         self.lines += lines

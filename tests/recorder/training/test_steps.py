@@ -13,6 +13,7 @@ from detaudit import wire
 from detaudit.recorder.training import weights
 from detaudit.recorder.training.digest import FrameworkReader
 from detaudit.recorder.training.steps import Training
+from tests.logs import as_lines
 
 
 class Tensor:
@@ -63,8 +64,7 @@ class Recorder:
         return len(self.trainings)
 
     def write_rows(self, framework: str, rows: Iterable[Any], text: str = "") -> None:
-        names = ("step", "lane", "stage", "digest", "value")
-        self.lines += [{"k": "row", "fw": framework, **dict(zip(names, row, strict=True))} for row in rows]
+        self.lines += as_lines(framework, rows)
         self.lines += [json.loads(line) for line in text.splitlines()]
 
     def write(self, *lines: dict[str, Any]) -> None:
