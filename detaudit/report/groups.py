@@ -546,6 +546,7 @@ _KINDS = {
     "bisect": "Bisection",
     "vary": "Bisection over variations",
     "trace": "Trace",
+    "fix": "Fix",
     "check": "Check",
     "compare": "Comparison",
 }

@@ -86,6 +86,7 @@ from detaudit.model.fact import Fact, kind_of, kinds
 from detaudit.model.problems import Failed, RunsMissing, RunUnusable, TimedOut
 from detaudit.model.sources import NoSecondLocale, NotImported
 from detaudit.model.warnings import FlagOverridden, LeftoversUnchecked, SettingsDiffer
+from tests.report.fixes import FIXES
 
 RECIPE = AppliedRecipe(name="seeds", seed=0, flags=("torch-seed",))
 RANK = RankRecord(
@@ -316,6 +317,7 @@ REPORTS: dict[str, Report] = {
     "bisect": BISECTION,
     "vary": VARIATION_BISECTION,
     "trace": TRACE,
+    "fix": FIXES["fix-proven"],
     "check": CHECK,
     "compare": COMPARISON,
 }
