@@ -150,7 +150,8 @@ class Fixer:
         )
         request = TraceRequest(settings, self._request.recipe, self._request.catalogue, try_flag=False)
         tracer = Tracer(request, self._launcher, self._observer)
-        self._trace = tracer.run()
+        trace = tracer.run()
+        self._trace = structs.replace(trace, groups=tuple(_below(settings.out.name, one) for one in trace.groups))
         self._runs += self._trace.total_runs
         self._base = self._base or tracer.record
         return tracer
@@ -376,6 +377,12 @@ def _main(target: Target, cwd: Path) -> str:
 
 def _first(trace: Trace | None) -> Difference | None:
     return _first_of(trace.groups[0]) if trace is not None and trace.groups else None
+
+
+def _below(folder: str, group: Group) -> Group:
+    """Return a group whose logs are in a folder of the results folder."""
+    runs = (structs.replace(run, log_dir=f"{folder}/{run.log_dir}") for run in group.runs)
+    return structs.replace(group, runs=tuple(runs))
 
 
 def _first_of(group: Group) -> Difference | None:
