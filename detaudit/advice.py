@@ -137,6 +137,8 @@ def _after_difference(settings: Settings, groups: Sequence[Group], *, fixed: boo
         yield command(settings, verb="bisect"), Purpose.BISECT
     if not settings.artifacts and settings.loss_pattern is None:
         yield command(settings, verb="trace"), Purpose.TRACE
+        if not (settings.vary or settings.engine_options):
+            yield command(settings, verb="fix"), Purpose.FIX
 
 
 def _spread(group: Group) -> bool:

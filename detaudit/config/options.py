@@ -105,7 +105,7 @@ def _regex(text: str) -> str:
 RUNS, COMPARED = "Runs", "What is compared"
 """The groups in which --help lists these options."""
 
-EVERY = ("run", "bisect", "trace")
+EVERY = ("run", "bisect", "trace", "fix")
 """The commands that are suggested."""
 
 _YEAR_S = 366 * 24 * 3600

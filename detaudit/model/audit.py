@@ -46,6 +46,7 @@ class Purpose(StrEnum):
     USE_TRAINING_PYTHON = "use-training-python"
     COMPARE_ARTIFACT = "compare-artifact"
     ISOLATE = "isolate"
+    FIX = "fix"
     APPLY_FIX = "apply-fix"
     UNDO_FIX = "undo-fix"
     FIND_RANK = "find-rank"
@@ -72,6 +73,7 @@ _PURPOSES = {
     Purpose.READ_STDERR: "full stderr of run {run}",
     Purpose.USE_TRAINING_PYTHON: "use your training's Python",
     Purpose.COMPARE_ARTIFACT: "or compare a file the script writes",
+    Purpose.FIX: "find the edits that fix it, each tried before it is advised",
     Purpose.APPLY_FIX: "make these changes, from the root of the repository",
     Purpose.UNDO_FIX: "take these changes back, from the root of the repository",
     Purpose.ISOLATE: "give each run its own copy of the folder, so that all start from the same state",

@@ -54,6 +54,7 @@ def test_a_run_that_differs(tmp_path: Path) -> None:
         Purpose.TRY_RECIPES,
         Purpose.BISECT,
         Purpose.TRACE,
+        Purpose.FIX,
         Purpose.PRINT_AGAIN,
     ]
 
