@@ -67,6 +67,7 @@ def test_a_command_inherits_what_it_takes() -> None:
         ["--until", "4", "--fail-fast", "--stages", "all", "--redact", "token", "--isolate-root", "/repo"],
         ["--until", "4", "--stages", "all", "--redact", "token", "--isolate-root", "/repo"],
         ["--redact", "token", "--isolate-root", "/repo"],
+        ["--redact", "token", "--isolate-root", "/repo"],
     ]
 
 
