@@ -82,10 +82,10 @@ def applied(text: Text, change: Change) -> Text | None:
             new = [*missing, *([""] if start or missing else []), *change.new, *below]
             changed = text.with_lines(start, start, new)
         else:
-            place = _nearest(text.lines, change.old, change.line - 1)
-            if place is None:
+            at = _nearest(text.lines, change.old, change.line - 1)
+            if at is None:
                 return None
-            changed = text.with_lines(place, place + len(change.old), change.new)
+            changed = text.with_lines(at, at + len(change.old), change.new)
             page = SourceText("".join(changed.lines))
             needed = [line for line in change.needs if not _has(page, line)]
             first = _before_imports(page)

@@ -294,19 +294,19 @@ class NextRun(NamedTuple):
     follows: bool = True
 
 
-def next_run(runs: Sequence[Run], wanted: int, *, climbs: bool, steps: int | None = None) -> NextRun | None:
+def next_run(runs: Sequence[Run], asked: int, *, climbs: bool, steps: int | None = None) -> NextRun | None:
     """Return how far the run after ``runs`` goes, None if enough went equally far.
 
     Unless it ``climbs``, each goes to its end. Once two differ, the others go as far as those two were compared.
     ``steps`` is how many a whole run is expected to do, None if nobody knows.
     """
-    if not climbs or wanted < 2:
-        return NextRun(wanted) if len(runs) < wanted else None
+    if not climbs or asked < 2:
+        return NextRun(asked) if len(runs) < asked else None
     first = next((index for index, run in enumerate(runs) if (run.result or 1) > 1), len(runs))
     matching = [run.through or END for run in runs[:first] if run.finished]
     furthest = max(matching, default=0)
     climbing = first == len(runs) and furthest < END
-    total = wanted + (len(matching) if climbing else sum(through < furthest for through in matching))
+    total = asked + (len(matching) if climbing else sum(through < furthest for through in matching))
     if len(runs) >= total:
         return None
     if climbing and not matching:

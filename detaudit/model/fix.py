@@ -22,7 +22,7 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
     flag: str = ""
     without: Difference | None = None
 
-    def place(self) -> str:
+    def location(self) -> str:
         """Return the file and the line."""
         return f"{self.file}:{self.line}"
 
@@ -66,8 +66,8 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """Return what was tried and why it is not advised."""
         tried = "; ".join(line.strip() for line in self.new)
-        place = f"{self.file}:{self.line}: " if self.file else ""
-        return f"{place}{tried}: {REFUSALS[self.why]}"
+        location = f"{self.file}:{self.line}: " if self.file else ""
+        return f"{location}{tried}: {REFUSALS[self.why]}"
 
 
 class Fix(Audit, frozen=True, kw_only=True, tag="fix"):

@@ -38,7 +38,7 @@ def _them(fix: Fix) -> str:
 def evidence(fix: Fix) -> Iterator[str]:
     """Yield each change with where runs differ without it."""
     for one in fix.hunks:
-        yield f"{one.place()}: {_summary(one)}{_without(one.without)}"
+        yield f"{one.location()}: {_summary(one)}{_without(one.without)}"
     for variable in fix.variables:
         yield f"{variable.name}={variable.value}, before Python starts{_without(variable.without)}"
 

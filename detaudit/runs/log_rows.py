@@ -387,12 +387,12 @@ class RowsSoFar:
         self.last_loss: tuple[int, Number] | None = None
         self.ordered = True
         self.count = self.end = 0
-        self.held: list[Raw] = []
+        self.in_memory: list[Raw] = []
 
     def hold(self, raw: Raw) -> None:
         """Add rows as they are in the file."""
         self.count += len(raw)
-        self.held = [*self.held, raw.copy()] if self.count <= MOST_HELD else []
+        self.in_memory = [*self.in_memory, raw.copy()] if self.count <= MOST_HELD else []
         at = np.flatnonzero(raw["flags"] & wire.HAS_VALUE)
         if len(at):
             steps = raw["step"][at]
@@ -480,8 +480,8 @@ def recorded(
         )
     if so_far.count > MOST_HELD:
         source = FileRows(path, key, numbers, {0: (0, so_far.end)})
-        so_far.held = list(source.all())
-    raw = np.concatenate([np.empty(0, ROW), *so_far.held])
+        so_far.in_memory = list(source.all())
+    raw = np.concatenate([np.empty(0, ROW), *so_far.in_memory])
     losses = {step: as_number(value) for step, value in _losses(raw)[["step", "value"]].tolist()}
     return Recorded(int(raw["step"].max()) if len(raw) else 0, HeldRows(raw, numbers).of_stages(), losses)
 
@@ -511,7 +511,7 @@ class _Training(msgspec.Struct, frozen=True):
     stages: dict[int, _Stage]
     places: dict[int, tuple[int, int]]
     last_loss: tuple[int, Number] | None
-    held: bytes
+    in_memory: bytes
 
 
 class _Folded(msgspec.Struct, frozen=True):
@@ -544,7 +544,7 @@ def fold(log: Path, scanned: Scanned) -> bool:
             {number: _Stage(stage.last, stage.blocks) for number, stage in so_far.stages.items()},
             so_far.places,
             so_far.last_loss,
-            b"".join(raw.tobytes() for raw in so_far.held),
+            b"".join(raw.tobytes() for raw in so_far.in_memory),
         )
         for key, so_far in scanned.trainings.items()
     )
@@ -571,7 +571,7 @@ def folded(log: Path) -> Scanned | None:
     for one in whole.trainings:
         so_far = trainings[Key(one.framework, one.lane)] = RowsSoFar()
         so_far.count, so_far.end, so_far.places, so_far.last_loss = one.count, one.end, one.places, one.last_loss
-        so_far.held = [np.frombuffer(one.held, ROW)]
+        so_far.in_memory = [np.frombuffer(one.in_memory, ROW)]
         for number, stage in one.stages.items():
             so_far.stages[number].last, so_far.stages[number].blocks = stage.last, stage.blocks
     return Scanned(trainings, whole.count, whole.torn)
