@@ -60,8 +60,9 @@ def candidates(
     code, variables = _settings(trace, catalogue, tree, replace(training, main=main))
     yield from _new(own, seen, editable)
     yield from code
-    lines = ((source.file, source.line, source.kind) for source in _sources(trace))
-    shown = (one for file in training.files if editable(file) for one in _in_file(tree, file))
+    lines = ((tree.name(source.file), source.line, source.kind) for source in _sources(trace))
+    files = map(tree.name, training.files)
+    shown = (one for file in files if editable(file) for one in _in_file(tree, file))
     edited = (edits.edit(tree.cwd, file, line, kind) for file, line, kind in chain(lines, shown))
     yield from _new(filter(None, edited), seen, editable)
     yield from (one for one in _seeds(catalogue, tree, replace(training, main=main)) if one not in code)

@@ -176,7 +176,7 @@ def _is_docstring(number: int, statement: ast.stmt) -> bool:
 
 def diff(before: Mapping[str, Text], after: Mapping[str, Text], prefix: str = "") -> str:
     """Return a unified diff of these files, as ``git apply`` takes it; ``prefix`` is the folder of the files in it."""
-    return "".join(_diff(f"{prefix}{name}", before[name], after[name]) for name in sorted(after))
+    return "".join(_diff(os.path.normpath(f"{prefix}{name}"), before[name], after[name]) for name in sorted(after))
 
 
 def _diff(name: str, before: Text, after: Text) -> str:

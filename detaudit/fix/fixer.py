@@ -1,6 +1,7 @@
 """The job behind ``fix``, in order: trace a difference, try what may fix it, go on with the next, reduce, and prove."""
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -222,7 +223,7 @@ class Fixer:
             result = runner.run(number, spec, Limits(group.record, until=until))
             self._runs += 1
             group.add(result.run, result.processes, result.record)
-            loaded |= _loaded(result.processes, spec.cwd)
+            loaded |= {self._tree.name(file) for file in _loaded(result.processes, spec.cwd)}
             self._observer.run_finished(group.result().runs[-1])
             if group.differs or not result.run.finished:
                 break
@@ -356,11 +357,14 @@ class Fixer:
         return tuple(refused.values())
 
     def _next_steps(self, matches: bool) -> tuple[NextStep, ...]:
-        folder = self._request.settings.out
+        settings, root = self._request.settings, self._tree.user_root
         if not self._after() or not matches:
             return ()
         name, purpose = (UNDO, Purpose.UNDO_FIX) if self._applied else (DIFF, Purpose.APPLY_FIX)
-        return (NextStep(command=f"git apply {advice.shown(folder / name)}", purpose=purpose),)
+        path, words = advice.shown(settings.out / name), ["git"]
+        if root != settings.cwd:  # in a folder below the root, git leaves out what is elsewhere
+            path, words = os.path.relpath(settings.out / name, root), ["git", "-C", os.path.relpath(root, settings.cwd)]
+        return (NextStep(command=shlex.join([*words, "apply", path]), purpose=purpose),)
 
 
 def _main(target: Target, cwd: Path) -> str:

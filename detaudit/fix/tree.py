@@ -9,7 +9,7 @@ from pathlib import Path
 from detaudit import private
 from detaudit.errors import WorkspaceError
 from detaudit.fix.changes import Change, Text, all_applied
-from detaudit.launch.workspace import is_venv, walk
+from detaudit.launch.workspace import WORK, is_venv, walk
 
 LINKED = 2**20
 """A larger file that is not Python's is linked: it is data, and each run gets a copy of all that is not."""
@@ -67,6 +67,16 @@ class Tree:
         if absolute.is_absolute() and absolute.is_relative_to(self.user_root):
             return str(self.root / absolute.relative_to(self.user_root))
         return path
+
+    def name(self, file: str) -> str:
+        """Return a file as seen from ``cwd``; one that a run named by its path in its own copy is that of this copy."""
+        path = Path(file)
+        if not path.is_absolute() or not path.is_relative_to(self._results):
+            return file
+        _, *below = path.relative_to(self._results).parts  # of a round
+        if below[:2] != [WORK, self.root.name]:
+            return file
+        return os.path.relpath(self.root.joinpath(*below[2:]), self.cwd)
 
     def is_own(self, file: str) -> bool:
         """Whether a file, named as seen from ``cwd``, is one of the user's that may be changed."""

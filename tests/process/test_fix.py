@@ -147,3 +147,25 @@ def test_git_applies_a_diff_and_takes_it_back(tmp_path: Path) -> None:
     for name, expected in (("do.diff", new), ("undo.diff", before)):
         subprocess.run(["git", "apply", name], cwd=tmp_path, check=True)
         assert {one: Text.of((folder / one).read_bytes()) for one in before} == expected
+
+
+def test_the_suggested_command_changes_files_outside_of_the_working_directory(project: Project) -> None:
+    project.write("noise.py", "import numpy as np\n\nrng = np.random.default_rng()\n")
+    script = """
+        import sys
+        sys.path.insert(0, "..")
+        import detaudit
+        import numpy as np
+        from noise import rng
+        w = np.zeros(4)
+        for _ in range(3):
+            w -= 0.1 * (w - rng.normal(size=4))
+            detaudit.record(loss=float(w.sum()), weights=w)
+    """
+    project.write("scripts/train.py", script)
+    subprocess.run(["git", "init", "-q"], cwd=project.folder, check=True)
+    done = project.detaudit("fix", "train.py", "--format", "json", cwd=project.folder / "scripts")
+    assert done.code == 0, done.err
+    (step,) = done.json["next_steps"]
+    subprocess.run(step["command"].split(), cwd=project.folder / "scripts", check=True)
+    assert "default_rng(0)" in (project.folder / "noise.py").read_text()
