@@ -12,6 +12,7 @@ import pytest
 
 from detaudit import wire
 from detaudit.launch.plan import BOOTSTRAP
+from detaudit.runs.log_text import entries
 from tests.process.conftest import Project
 from tests.process.test_neutral import bare_and_recorded
 
@@ -92,8 +93,8 @@ def recorded(project: Project, text: str) -> list[dict[str, Any]]:
     bare, audited = bare_and_recorded(project, "train.py")
     assert (bare.returncode, audited.returncode) == (0, 0), audited.stderr
     assert (bare.stdout, bare.stderr) == (audited.stdout, audited.stderr)
-    (path,) = (project.folder / "logs").iterdir()
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    (path,) = (project.folder / "logs").glob("*.jsonl")
+    return [dict(entry) for entry in entries(path)]
 
 
 def seen(lines: Sequence[dict[str, Any]], kind: str = "value") -> list[tuple[str, int, int]]:

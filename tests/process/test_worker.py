@@ -67,7 +67,7 @@ def test_a_hash_seed_of_the_caller_does_not_hide_a_difference(project: Project) 
 
 
 def test_with_trees_event_logs_are_fetched_of_runs_that_differ(project: Project) -> None:
-    project.write("train.py", "import training\ntraining.train(steps=300, seed=hash('x') % 1000)\n")
+    project.write("train.py", "import training\ntraining.train(steps=600, seed=hash('x') % 1000)\n")
     planned(project, "--records", "trees", "--recipe", "seeds", "--recipe", "none", runs=2)
     for run in (1, 2, 3, 4):
         assert work(project, run).code == 0
