@@ -38,7 +38,7 @@ from detaudit.model.files import FreshStart, LeftState
 from detaudit.model.warnings import AuditStopped, RunsFailAlike, RunsLeftNothing
 from detaudit.runner import Limits, MakeRunner, Observer, Result, Runner, SideBySide
 from detaudit.runs import environment
-from detaudit.runs.log import display_path
+from detaudit.runs.log import loaded_files
 from detaudit.runs.status import stopped
 from detaudit.source import machine_reads
 
@@ -101,9 +101,8 @@ class AuditInProgress:
         environment.add_processes(self._environment, result.processes)
         if self._plan is not None:
             cwd = self._plan.spec(result.run.id).cwd
-            loaded = (file for one in result.processes if one.settings for file in one.settings.files)
-            names = {display_path(file, cwd) for file in loaded}
-            self._code |= store.digests_of_code(self._settings.cwd, names - {*self._code})
+            names = loaded_files(result.processes, cwd) - {*self._code}
+            self._code |= store.digests_of_code(self._settings.cwd, names)
         if self._first is None and result.run.finished:
             self._first = group.recipe, result
 

@@ -22,7 +22,7 @@ from detaudit.model import UNHOOKED, Difference, Group, Run, RunRecord, Stage, S
 from detaudit.model.problems import OutputsOpen
 from detaudit.runner import Limits, Observer, Result, Runner
 from detaudit.runs import environment, log
-from detaudit.runs.log import Process, display_path
+from detaudit.runs.log import Process, loaded_files
 from detaudit.runs.status import stopped
 
 # Notice that a script was edited between the start of a bisection and its resumption.
@@ -33,8 +33,7 @@ FILE = "sources.json"
 
 def note(out: Path, cwd: Path, ran_in: Path, processes: Iterable[Process]) -> None:
     """Keep the digests of the user's source files that the first run loaded, which ``ran_in`` a copy of ``cwd``."""
-    files = {file for process in processes if process.settings for file in process.settings.files}
-    digests = {str(cwd / display_path(file, ran_in)): "" for file in sorted(files)}
+    digests = {str(cwd / file): "" for file in sorted(loaded_files(processes, ran_in))}
     store.write(out / FILE, json.dumps({file: _digest(file) for file in digests}, indent=1).encode())
 
 
@@ -125,8 +124,7 @@ class Trials:
         trial = self.of(NONE)
         if trial is None or trial.first is None:
             return ()
-        loaded = {file for one in trial.first.processes if one.settings for file in one.settings.files}
-        return tuple(sorted(display_path(file, trial.plan.spec(1).cwd) for file in loaded))
+        return tuple(sorted(loaded_files(trial.first.processes, trial.plan.spec(1).cwd)))
 
     @property
     def code(self) -> dict[str, str]:

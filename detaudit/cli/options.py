@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from detaudit.cli import completion
 from detaudit.cli.help import Command, Option
@@ -201,3 +202,24 @@ run_options = _all_of(
     verbose_option,
 )  # fmt: skip
 """How runs are started, what of them is compared, and where the results go."""
+
+
+# What a trace, and so a fix, cannot be told: it compares every stage, and nothing else.
+
+_COMPARISONS = ("stages", "loss_pattern", "artifacts")
+
+
+def hide_comparisons(command: click.Command) -> None:
+    """Leave these options of a run out of the help of a command that refuses them."""
+    for one in command.params:
+        if isinstance(one, click.Option) and one.name in _COMPARISONS:
+            one.hidden = True
+
+
+def refuse_comparisons(ctx: click.Context) -> None:
+    """Raise UsageError if one of these options is on the command line."""
+    if any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in _COMPARISONS):
+        raise UsageError(
+            f"detaudit {ctx.info_name} does not support --stages, --loss-pattern or --artifact",
+            "Remove them, or use `detaudit run`.",
+        )

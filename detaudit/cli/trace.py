@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from detaudit.cli import completion
 from detaudit.cli.engine import engine_runs, options_of
@@ -17,7 +16,9 @@ from detaudit.cli.options import (
     declared,
     engine_option,
     flag_options,
+    hide_comparisons,
     option,
+    refuse_comparisons,
     run_options,
     target_options,
 )
@@ -32,9 +33,6 @@ from detaudit.runner import MakeRunner, Runner
 from detaudit.trace.tracer import ReplayRequest, Tracer, TraceRequest
 
 _ON_CPU = "torch-on-cpu"
-_UNSUPPORTED = ("stages", "loss_pattern", "artifacts")
-"""Options of a run that are hidden here, and refused with a hint: a trace compares every stage, and nothing else."""
-
 
 _RECORDED = "What is recorded"
 _REPLAYED = "Replay"
@@ -88,11 +86,7 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, verbose: bool, **o
     the first one with identical inputs but different output. If its inputs already differ, it names the line that
     introduced the difference.
     """
-    if any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in _UNSUPPORTED):
-        raise UsageError(
-            "detaudit trace does not support --stages, --loss-pattern or --artifact",
-            "Remove them, or use `detaudit run`.",
-        )
+    refuse_comparisons(ctx)
     request = _request(**options)
     settings, shown = request.settings, Shown(format_, quiet, verbose)
 
@@ -104,9 +98,7 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, verbose: bool, **o
     return engine_runs().search(settings, options["engine"], options["python"], tuple(request.catalogue), search)
 
 
-for one in command.params:
-    if isinstance(one, click.Option) and one.name in _UNSUPPORTED:
-        one.hidden = True
+hide_comparisons(command)
 
 
 def _request(

@@ -373,6 +373,11 @@ def display_path(file: str, cwd: Path) -> str:
     return os.path.relpath(file, cwd) if file.startswith(f"{cwd}{os.sep}") else file
 
 
+def loaded_files(processes: Iterable["Process"], cwd: Path) -> set[str]:
+    """Return the user's source files that processes of a run in ``cwd`` loaded, as people name them."""
+    return {display_path(file, cwd) for one in processes if one.settings for file in one.settings.files}
+
+
 # Fold the event logs of a run, so that they are compared without most of their rows.
 
 

@@ -40,7 +40,7 @@ from detaudit.model import (
 from detaudit.model.fact import now
 from detaudit.runner import Limits, MakeRunner, Observer, Result, Runner
 from detaudit.runs import environment
-from detaudit.runs.log import versions
+from detaudit.runs.log import loaded_files, versions
 from detaudit.runs.status import stopped
 from detaudit.source import excerpts
 from detaudit.trace import align
@@ -376,7 +376,7 @@ class Tracer:
         if not devices and here and not environment.has_gpu():  # runs that were ended did not say it
             devices = ["cpu"]
         code = UserCode(root=self._request.settings.cwd, cwd=self._plan.spec(1).cwd)
-        files = {code.display(file) for process in processes if process.settings for file in process.settings.files}
+        files = loaded_files(processes, code.cwd)
         varying = self._plan.varying.varying
         return CulpritContext(
             sources=group.sources,
