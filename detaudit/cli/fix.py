@@ -4,20 +4,27 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
+from detaudit import store
 from detaudit.cli import completion
 from detaudit.cli.execute import Shown, audit
-from detaudit.cli.options import RUNS, TargetCommand, option, run_options, target_options
+from detaudit.cli.options import (
+    RUNS,
+    TargetCommand,
+    hide_comparisons,
+    option,
+    refuse_comparisons,
+    run_options,
+    target_options,
+)
 from detaudit.cli.settings import settings_of
 from detaudit.config import choice
 from detaudit.config.flags import load_catalogue
 from detaudit.config.recipes import load_recipe
 from detaudit.errors import UsageError
-from detaudit.fix.fixer import Fixer, FixRequest
+from detaudit.fix.fixer import DIFF, Fixer, FixRequest
 from detaudit.launch.local import LocalLauncher
 
-_UNSUPPORTED = ("stages", "loss_pattern", "artifacts")
 _CHANGES = "Changes"
 _EXAMPLES = (
     ("which edits make it deterministic?", "detaudit fix train.py"),
@@ -56,22 +63,19 @@ def command(
     Traces the first difference, tries in a copy what may fix it, and goes on with the next until runs match. What is
     not needed is left out again. Nothing is advised that was not run, and no file is changed without --apply.
     """
-    if any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in _UNSUPPORTED):
-        raise UsageError("detaudit fix does not support --stages, --loss-pattern or --artifact", "Remove them.")
+    refuse_comparisons(ctx)
     catalogue = load_catalogue()
     recipe = load_recipe("none", catalogue, devices=choice.devices(), seed=0, add=(), remove=())
     settings = settings_of(after_dashes, (recipe,), runs, **options)
     request = FixRequest(settings, recipe, catalogue, tuple(map(_from_here, only)), apply)
     status = audit(settings, lambda observer: Fixer(request, LocalLauncher(), observer), Shown(format_, quiet, verbose))
-    saved = settings.out / "fix.diff"
+    saved = settings.out / DIFF
     if diff_file is not None and saved.exists():
-        diff_file.write_bytes(saved.read_bytes())
+        store.write(diff_file, saved.read_bytes(), instead="another --diff")
     return status
 
 
-for one in command.params:
-    if isinstance(one, click.Option) and one.name in _UNSUPPORTED:
-        one.hidden = True
+hide_comparisons(command)
 
 
 def _from_here(path: str) -> str:

@@ -1,7 +1,9 @@
 """The job behind ``fix``, in order: trace a difference, try what may fix it, go on with the next, reduce, and prove."""
 
+import math
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -40,7 +42,7 @@ from detaudit.model import (
 )
 from detaudit.model.fact import now
 from detaudit.runner import Limits, Observer, Runner
-from detaudit.runs.log import Process, display_path
+from detaudit.runs.log import loaded_files
 from detaudit.trace.tracer import Tracer, TraceRequest
 
 DIFF, UNDO = "fix.diff", "undo.diff"
@@ -58,6 +60,12 @@ FURTHER = 4
 FEWEST, MOST = 2, 5
 """Runs with a change: as many as it took to see the difference."""
 
+EVIDENCE, MORE_EVIDENCE = 5, 12
+"""Runs without a change, and if only some of them differ."""
+
+MOST_PROOF, CHANCE = 30, 0.05
+"""Runs that prove changes, at most, and the probability that they match although nothing is fixed."""
+
 
 @dataclass(frozen=True)
 class FixRequest:
@@ -72,16 +80,15 @@ class FixRequest:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A candidate that moved the first difference, which was here without it; ``runs`` had shown that.
+    """A candidate that moved the first difference, which was here without it; runs with it go ``until``.
 
-    ``alone``: it did so by itself, not together with others.
+    So many ``runs`` have to match to prove it.
     """
 
     candidate: Candidate
     without: Difference
-    runs: int
     until: Until | None
-    alone: bool = True
+    runs: int = 0
 
 
 @dataclass
@@ -110,6 +117,7 @@ class Fixer:
         self._chosen: list[Chosen] = []
         self._refused: list[tuple[Chosen, Refusal]] = []
         self._trace: Trace | None = None
+        self._first_trace: Trace | None = None
         self._base: RunRecord | None = None
         self._rounds, self._trials, self._runs = 0, 0, 0
         self._applied = False
@@ -120,8 +128,8 @@ class Fixer:
         self._tree.make()
         try:
             self._fix()
-            if self._chosen and self._matches():
-                self._reduce()
+            if self._chosen:
+                self._weigh()
             self._save()
             if self._request.apply and self._matches():
                 after = self._after()
@@ -144,16 +152,21 @@ class Fixer:
             self._chosen += chosen
             self._make(self._chosen)
 
-    def _traced(self) -> Tracer:
+    def _traced(self, runs: int | None = None) -> Tracer:
+        """Trace what differs with all that was chosen, in so many runs at most."""
         self._rounds += 1
         settings = replace(
-            self._settings(self._chosen), stepwise=True, out=self._request.settings.out / f"round-{self._rounds}"
+            self._settings(self._chosen),
+            stepwise=True,
+            out=self._request.settings.out / f"round-{self._rounds}",
+            runs=runs or self._request.settings.runs,
         )
         request = TraceRequest(settings, self._request.recipe, self._request.catalogue, try_flag=False)
         tracer = Tracer(request, self._launcher, self._observer)
         trace = tracer.run()
         self._trace = structs.replace(trace, groups=tuple(_below(settings.out.name, one) for one in trace.groups))
         self._runs += self._trace.total_runs
+        self._first_trace = self._first_trace or self._trace
         self._base = self._base or tracer.record
         return tracer
 
@@ -172,7 +185,7 @@ class Fixer:
         training = Training(self._main, tracer.files, tracer.frameworks, devices)
         together, alone = list[Chosen](), 0
         for candidate in candidates(trace, self._request.catalogue, self._tree, training, self._request.only):
-            chosen = Chosen(candidate, first, runs, until)
+            chosen = Chosen(candidate, first, until)
             if not self._make([*self._chosen, chosen]):
                 continue
             alone += 1
@@ -187,7 +200,7 @@ class Fixer:
         if len(together) > 1 and self._make([*self._chosen, *together]):
             everything = Candidate(tuple(change for one in together for change in one.candidate.changes))
             if self._why_not(self._tried([*self._chosen, *together], runs, until), everything, first) is None:
-                return [replace(one, alone=False) for one in together]
+                return together
         self._make(self._chosen)
         return []
 
@@ -208,8 +221,8 @@ class Fixer:
             return Refusal.REPEATS_BATCHES
         return None
 
-    def _tried(self, chosen: Sequence[Chosen], runs: int, until: Until | None) -> Trial:
-        """Run the training with some of the changes, which are made already, until two runs differ."""
+    def _tried(self, chosen: Sequence[Chosen], runs: int, until: Until | None, *, follow: bool = True) -> Trial:
+        """Run the training with some of the changes, which are made already; if they ``follow``, until two differ."""
         self._trials += 1
         out = self._request.settings.out / "trials"
         settings = replace(self._settings(chosen), out=out)
@@ -220,37 +233,55 @@ class Fixer:
         self._observer.group_started(recipe.name, runs)
         for number in range(1, runs + 1):
             spec = plan.spec(number)
-            result = runner.run(number, spec, Limits(group.record, until=until))
+            result = runner.run(number, spec, Limits(group.record if follow else None, until=until))
             self._runs += 1
             group.add(result.run, result.processes, result.record)
-            loaded |= {self._tree.name(file) for file in _loaded(result.processes, spec.cwd)}
+            loaded |= {self._tree.name(file) for file in loaded_files(result.processes, spec.cwd)}
             self._observer.run_finished(group.result().runs[-1])
-            if group.differs or not result.run.finished:
+            if (group.differs and follow) or not result.run.finished:
                 break
         return Trial(group.result(), group.record, loaded)
 
-    def _reduce(self) -> None:
-        """Leave out what is not needed, and note where runs differ without each of the others."""
-        needed = list(self._chosen)
+    def _weigh(self) -> None:
+        """Leave out what is not needed, note where runs differ without each of the others, and prove what remains.
+
+        A difference that shows in some runs only is gone by chance in a few others: then more runs have to match.
+        """
+        first_left, needed = _first(self._trace), list(self._chosen)
         for one in reversed(self._chosen):
             others = [other for other in needed if other is not one]
-            known = one is self._chosen[-1] and one.alone  # the last trace was without it
-            if known or not self._make(others):
+            if not self._make(others):  # another change stands on it
                 continue
-            first = _first_of(self._tried(others, max(one.runs, FEWEST + 1), one.until).group)
-            if first is None:
+            group = self._tried(others, EVIDENCE, one.until, follow=False).group
+            if first_left is None and 0 < _differing(group)[0] < _differing(group)[1]:
+                group = self._tried(others, MORE_EVIDENCE, one.until, follow=False).group
+            differing, compared = _differing(group, first_left)
+            weighed = replace(one, without=_first_of(group) or one.without, runs=needed_runs(differing, compared))
+            if weighed.runs > MOST_PROOF or (first_left is not None and differing < compared):
                 needed = others
+                self._refused += [(one, Refusal.RARE if differing else Refusal.NO_EFFECT)]
             else:
-                needed[needed.index(one)] = replace(one, without=first)
-        dropped = len(needed) < len(self._chosen)
-        everything, self._chosen = self._chosen, needed
-        self._make(needed)
-        if dropped:
-            self._traced()
-            if not self._matches():
-                self._chosen = everything
-                self._make(everything)
-                self._traced()
+                needed[needed.index(one)] = weighed
+        runs = max((one.runs for one in needed), default=0)
+        known = len(self._trace.groups[0].runs) if self._trace is not None else 0
+        if len(needed) < len(self._chosen) or (first_left is None and runs > known):
+            self._settle(needed, max(runs, self._request.settings.runs))
+            if first_left is None and not self._matches():  # what shows in some runs only was gone by chance
+                certain = [one for one in needed if one.runs <= needed_runs(EVIDENCE - 1, EVIDENCE - 1)]
+                self._refused += [(one, Refusal.RARE) for one in needed if one not in certain]
+                if len(certain) < len(needed):
+                    self._settle(certain, self._request.settings.runs)
+        else:
+            self._settle(needed)
+
+    def _settle(self, chosen: list[Chosen], runs: int | None = None) -> None:
+        """Go on with these changes alone, traced again in so many runs; without any, runs differ as at first."""
+        self._chosen = chosen
+        self._make(chosen)
+        if not chosen:
+            self._trace = self._first_trace
+        elif runs is not None:
+            self._traced(runs)
 
     def _make(self, chosen: Iterable[Chosen]) -> bool:
         return self._tree.change([change for one in chosen for change in one.candidate.changes])
@@ -383,6 +414,33 @@ def _first(trace: Trace | None) -> Difference | None:
     return _first_of(trace.groups[0]) if trace is not None and trace.groups else None
 
 
+def _differing(group: Group, first_left: Difference | None = None) -> tuple[int, int]:
+    """Return how many runs differ, and with how many others they were compared.
+
+    Those count that have another result than the most frequent one: the first run may itself be the one that differs.
+    If a difference is left, at ``first_left``, those count that differ before it.
+    """
+    runs = [run for run in group.runs if run.counts]
+    if first_left is not None:
+        earlier = [run for run in runs if run.first_difference and run.first_difference.order < first_left.order]
+        return len(earlier), len(runs) - 1
+    results = Counter(run.result for run in runs)
+    return len(runs) - max(results.values(), default=0), max(0, len(runs) - 1)
+
+
+def needed_runs(differing: int, compared: int) -> int:
+    """Return how many runs must match to prove a change without which so many differ, of those ``compared``.
+
+    If it did nothing, all that differ would be among those without it by chance with probability
+    C(compared, differing) / C(compared + n, differing), where n runs with it were compared with a first one.
+    """
+    if differing == 0:
+        return MOST_PROOF + 1
+    least = math.comb(compared, differing) / CHANCE
+    n = next((n for n in range(1, MOST_PROOF) if math.comb(compared + n, differing) >= least), MOST_PROOF)
+    return n + 1
+
+
 def _below(folder: str, group: Group) -> Group:
     """Return a group whose logs are in a folder of the results folder."""
     runs = (structs.replace(run, log_dir=f"{folder}/{run.log_dir}") for run in group.runs)
@@ -399,10 +457,6 @@ def _horizon(first: Difference, through: int | None) -> Until | None:
         return None
     step = max(through, FURTHER * max(1, first.step))
     return Until(step=1 << (step - 1).bit_length())  # large weights have a digest at powers of two
-
-
-def _loaded(processes: Iterable[Process], cwd: Path) -> set[str]:
-    return {display_path(file, cwd) for one in processes if one.settings for file in one.settings.files}
 
 
 def _refusals(candidate: Candidate, why: Refusal) -> list[Refused]:

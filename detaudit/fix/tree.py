@@ -1,8 +1,8 @@
-"""A copy of the user's source at one path, in which changes are tried; large files and environments are linked."""
+"""A copy of the user's folder at one path, in which changes are tried; large data and environments are linked."""
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,10 +11,10 @@ from detaudit.errors import WorkspaceError
 from detaudit.fix.changes import Change, Text, all_applied
 from detaudit.launch.workspace import WORK, is_venv, walk
 
-LINKED = 2**20
-"""A larger file that is not Python's is linked: it is data, and each run gets a copy of all that is not."""
+BUDGET = 2**30
+"""Bytes that are copied, for each run again. If there are more, the largest files are linked that are not Python's."""
 
-MANY = 1000
+MANY = 10_000
 """A folder with more files, none of them Python's, is linked as a whole."""
 
 _GIT = ".git"
@@ -36,14 +36,16 @@ class Tree:
         try:
             private.make_folder(self.root.parent)
             self.root.mkdir()
-            for entry in walk(self.user_root, self._results, skipped=(_GIT,), leads_away=_is_data):
-                self._copy(entry)
+            entries = [*walk(self.user_root, self._results, skipped=(_GIT,), leads_away=_is_data)]
+            linked = _over_budget(entries)
+            for entry in entries:
+                self._copy(entry, linked)
         except OSError as error:
             raise WorkspaceError(
                 f"cannot copy the source: {error}", "Free disk space, or use another --out."
             ) from error
 
-    def _copy(self, entry: os.DirEntry[str]) -> None:
+    def _copy(self, entry: os.DirEntry[str], linked: Collection[str]) -> None:
         target = self.root / Path(entry.path).relative_to(self.user_root)
         if entry.is_symlink():
             said = os.readlink(entry.path)
@@ -56,7 +58,7 @@ class Tree:
             else:
                 target.mkdir()
         elif entry.is_file():
-            if entry.stat().st_size > LINKED and not entry.name.endswith(".py"):
+            if entry.path in linked:
                 target.symlink_to(entry.path)
             else:
                 shutil.copy2(entry.path, target)
@@ -114,6 +116,22 @@ class Tree:
     def remove(self) -> None:
         """Remove the copy."""
         shutil.rmtree(self.root.parent, ignore_errors=True)
+
+
+def _over_budget(entries: Iterable[os.DirEntry[str]]) -> set[str]:
+    """Return the largest files, without which the others fit into the budget; none of them is Python's."""
+    sizes = {
+        entry.path: entry.stat(follow_symlinks=False).st_size
+        for entry in entries
+        if entry.is_file(follow_symlinks=False) and not entry.name.endswith(".py")
+    }
+    total, linked = sum(sizes.values()), set[str]()
+    for path in sorted(sizes, key=lambda path: -sizes[path]):
+        if total <= BUDGET:
+            break
+        linked.add(path)
+        total -= sizes[path]
+    return linked
 
 
 def _is_data(folder: os.DirEntry[str]) -> bool:

@@ -43,6 +43,7 @@ class Refusal(StrEnum):
     FAILS = "fails"
     REPEATS_BATCHES = "repeats-batches"
     NOT_LOADED = "not-loaded"
+    RARE = "rare"
 
 
 REFUSALS = {
@@ -50,6 +51,7 @@ REFUSALS = {
     Refusal.FAILS: "a run with it failed",
     Refusal.REPEATS_BATCHES: "with it, batches repeat that were different",
     Refusal.NOT_LOADED: "the training loads this file from elsewhere",
+    Refusal.RARE: "runs without it match too often to prove that it helps",
 }
 """Why a change is not advised, in words."""
 

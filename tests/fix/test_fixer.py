@@ -1,18 +1,21 @@
 """Which changes are harmful, how far runs with a change go, and what is tried in which order."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from detaudit.config.flags import load_catalogue
 from detaudit.config.options import Until
 from detaudit.fix.candidates import Training, candidates
-from detaudit.fix.fixer import _horizon, _main, repeats_more
+from detaudit.fix.fixer import MOST_PROOF, _differing, _horizon, _main, needed_runs, repeats_more
 from detaudit.fix.tree import Tree
 from detaudit.launch.target import Target
-from detaudit.model import Difference, Edit, FlagFix, RunRecord, Source, SourceKind, Stage, Trace
+from detaudit.model import Difference, Edit, FlagFix, Group, Run, RunRecord, Source, SourceKind, Stage, Status, Trace
 from detaudit.model import Training as Recorded
 from tests.report.traces import KERNEL, ORDER, TRACES
 
@@ -62,6 +65,63 @@ def test_how_far_runs_with_a_change_go(first: Difference, through: int | None, e
 
 
 @pytest.mark.parametrize(
+    ("differing", "compared", "runs"),
+    [
+        (4, 4, 4),  # C(7, 4) = 35: by chance in 3% of cases
+        (1, 1, 20),
+        (2, 4, 13),
+        (4, 11, 12),
+        (1, 11, MOST_PROOF + 1),
+        (0, 4, MOST_PROOF + 1),
+        (0, 0, MOST_PROOF + 1),
+    ],
+)
+def test_how_many_runs_prove_a_change(differing: int, compared: int, runs: int) -> None:
+    assert needed_runs(differing, compared) == runs
+
+
+@given(st.integers(1, 11), st.integers(1, 11))
+def test_so_many_runs_match_by_chance_in_one_case_of_twenty(a: int, b: int) -> None:
+    differing, compared = sorted((a, b))
+    runs = needed_runs(differing, compared)
+
+    def chance(n: int) -> float:
+        return math.comb(compared, differing) / math.comb(compared + n, differing)
+
+    assert runs > MOST_PROOF or chance(runs - 1) <= 0.05 < chance(max(0, runs - 2))
+
+
+def group_of(*results: int, first: dict[int, Difference] | None = None) -> Group:
+    runs = tuple(
+        Run(id=number, status=Status.OK, exit_code=0, wall_s=1.0, steps=3, result=result,
+            first_difference=(first or {}).get(number))
+        for number, result in enumerate(results, 1)
+    )  # fmt: skip
+    return replace(NOTHING.groups[0], runs=runs)
+
+
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        ((1, 2, 3, 4, 5), (4, 4)),
+        ((1, 1, 2, 1, 1), (1, 4)),
+        ((1, 2, 2, 2, 2), (1, 4)),
+        ((1, 1, 1), (0, 2)),
+        ((), (0, 0)),
+    ],
+    ids=["all", "one", "first", "none", "no runs"],
+)
+def test_how_many_runs_differ(results: tuple[int, ...], expected: tuple[int, int]) -> None:
+    assert _differing(group_of(*results)) == expected
+
+
+def test_only_what_differs_before_the_difference_that_is_left_counts() -> None:
+    early, late = (Difference(rank=0, step=step, stage=Stage.UPDATE) for step in (1, 4))
+    group = group_of(1, 2, 3, first={2: early, 3: late})
+    assert _differing(group, late) == (1, 2)
+
+
+@pytest.mark.parametrize(
     ("target", "expected"),
     [
         (Target(("--lr", "1"), script="train.py"), "train.py"),
@@ -80,7 +140,7 @@ def test_which_file_runs_first(tmp_path: Path, target: Target, expected: str) ->
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Tree:
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
     project = tmp_path / "project"
     (project / "data").mkdir(parents=True)
     (project / ".git").mkdir()
@@ -88,8 +148,10 @@ def tree(tmp_path: Path) -> Tree:
     (project / "data" / "large.bin").write_bytes(b"x" * (2 * 2**20))
     (project / "data" / "small.txt").write_text("small")
     (project / "images").mkdir()
-    for number in range(1001):
+    for number in range(11):
         (project / "images" / f"{number}.png").touch()
+    monkeypatch.setattr("detaudit.fix.tree.MANY", 10)
+    monkeypatch.setattr("detaudit.fix.tree.BUDGET", 2**20)
     (project / "outside").symlink_to(tmp_path / "elsewhere")
     (project / "inside").symlink_to("data")
     made = Tree(project, project, tmp_path / "results")

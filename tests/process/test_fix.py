@@ -3,6 +3,7 @@
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from detaudit.fix.changes import AFTER_IMPORTS, Change, Text, all_applied, diff
@@ -169,3 +170,28 @@ def test_the_suggested_command_changes_files_outside_of_the_working_directory(pr
     (step,) = done.json["next_steps"]
     subprocess.run(step["command"].split(), cwd=project.folder / "scripts", check=True)
     assert "default_rng(0)" in (project.folder / "noise.py").read_text()
+
+
+def test_what_a_run_writes_over_stays_as_the_user_has_it(project: Project) -> None:
+    script = """
+        import detaudit
+        import numpy as np
+        w = np.load("model.npy")
+        w[:4] += np.random.rand(4)
+        detaudit.record(loss=float(w[:4].sum()), weights=w[:4])
+        np.save("model.npy", w)
+    """
+    project.write("train.py", script)
+    np.save(project.folder / "model.npy", np.ones(400_000))
+    before = (project.folder / "model.npy").read_bytes()
+    done = project.detaudit("fix", "train.py", "--format", "json", "--out", "results")
+    lines = [line for hunk in done.json["hunks"] for line in hunk["new"] if line]
+    assert (done.code, lines) == (0, ["np.random.seed(0)"])
+    assert (project.folder / "model.npy").read_bytes() == before
+
+
+def test_a_diff_that_cannot_be_written_is_an_error_with_its_cure(project: Project) -> None:
+    project.write("train.py", ITEMS.replace("np.random.default_rng().random(4)", "np.random.rand(4)"))
+    done = project.detaudit("fix", "train.py", "--diff", "missing/fix.diff", "--out", "results")
+    assert "missing/fix.diff" in done.err
+    assert "--diff" in done.err
