@@ -19,9 +19,9 @@ _EXAMPLES = (("what the first run recorded", "detaudit log .detaudit/20261121-14
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR", shell_complete=completion.results)
 def command(folder: Path) -> None:
     """Print what the processes of a run recorded, a line of JSON each: DIR is the folder of the run, or of its logs."""
-    found = logs(folder) or logs(folder / wire.LOGS)
-    if not found:
+    paths = logs(folder) or logs(folder / wire.LOGS)
+    if not paths:
         raise AuditNotFoundError(f"no event logs in {folder}", "Name the folder of a run: DIR/runs/RECIPE/NUMBER.")
-    for log in found:
-        for fields in entries(log):
+    for path in paths:
+        for fields in entries(path):
             click.echo(msgspec.json.encode(fields).decode())

@@ -9,7 +9,7 @@ from pathlib import Path
 from detaudit import private
 from detaudit.errors import WorkspaceError
 from detaudit.fix.changes import Change, Text, all_applied
-from detaudit.launch.workspace import WORK, is_venv, walk
+from detaudit.launch.workspace import WORK, copy_file, is_venv, walk
 
 BUDGET = 2**30
 """Bytes that are copied, for each run again. If there are more, the largest files are linked that are not Python's."""
@@ -61,7 +61,7 @@ class Tree:
             if entry.path in linked:
                 target.symlink_to(entry.path)
             else:
-                shutil.copy2(entry.path, target)
+                copy_file(Path(entry.path), target)
 
     def inside(self, path: str) -> str:
         """Return the path in this copy for an absolute path below the user's folder; others unchanged."""

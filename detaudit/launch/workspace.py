@@ -145,8 +145,8 @@ class IsolatedWorkspace:
                 target.symlink_to(self._link(entry))
             elif entry.is_dir():
                 target.symlink_to(entry.path) if is_venv(entry) else target.mkdir()
-            elif entry.is_file() and not _clone(Path(entry.path), target):
-                shutil.copy2(entry.path, target)
+            elif entry.is_file():
+                copy_file(Path(entry.path), target)
 
     def _link(self, entry: os.DirEntry[str]) -> str:
         """Return what a copied link points to: the same file of the copy. Raises WorkspaceError if it leaves the root.
@@ -217,6 +217,12 @@ def walk(
 def is_venv(entry: os.DirEntry[str]) -> bool:
     """Return whether a folder is a virtual environment, which is linked to and never copied or searched."""
     return os.path.exists(os.path.join(entry.path, "pyvenv.cfg"))
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file with its times and its mode; share its blocks if the file system can."""
+    if not _clone(source, target):
+        shutil.copy2(source, target)
 
 
 def _clone(source: Path, target: Path) -> bool:
