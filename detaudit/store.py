@@ -11,7 +11,7 @@ import msgspec
 
 from detaudit import private
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
-from detaudit.launch import RESULTS
+from detaudit.launch import MARK, RESULTS
 from detaudit.launch.plan import Settings
 from detaudit.launch.put_aside import recover
 from detaudit.model import (
@@ -84,6 +84,7 @@ def prepare(out: Path) -> None:
         if any(out.iterdir()):
             raise FileExistsError
         (out / "runs").mkdir(mode=0o700)  # two audits that start at once cannot both
+        (out / MARK).touch(mode=0o600)
     except FileExistsError as error:
         file = next((path for path in (out, *out.parents) if path.exists() and not path.is_dir()), None)
         if file is None:

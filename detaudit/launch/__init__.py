@@ -1,5 +1,6 @@
 """Start runs and end them: what a run is, how it ended, and the interface that starts one."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,9 @@ from detaudit.config.recipes import Recipe
 
 RESULTS = ".detaudit"
 """The folder of all results, unless --out names a different one."""
+
+MARK = os.path.join("runs", ".detaudit")
+"""An empty file below a results folder, by which another audit of the same project knows it."""
 
 SCRATCH = "scratch"
 """A folder below ``RunSpec.live`` that a run may write to; it is removed after the run."""

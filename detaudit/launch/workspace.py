@@ -23,7 +23,7 @@ import psutil
 
 from detaudit import private, wire
 from detaudit.errors import StorageError, WorkspaceError
-from detaudit.launch import RESULTS
+from detaudit.launch import MARK, RESULTS
 
 # The working folder of runs: the user's own, or a fresh copy of it, at the same path for every run.
 
@@ -192,7 +192,7 @@ def walk(
     skipped: Collection[str] = (),
     leads_away: Callable[[os.DirEntry[str]], bool] = lambda _: False,
 ) -> Iterator[os.DirEntry[str]]:
-    """Yield everything below ``root`` except detaudit's ``results``; a virtual environment is a single entry.
+    """Yield everything below ``root`` except the results of audits; a virtual environment is a single entry.
 
     Nothing in folders whose names are ``skipped``, or that lead away, is yielded. What is nearer to the root is first.
     """
@@ -204,7 +204,7 @@ def walk(
         except OSError:
             continue
         for entry in entries:
-            if entry.name == RESULTS or entry.path == ours:
+            if entry.name == RESULTS or entry.path == ours or os.path.exists(os.path.join(entry.path, MARK)):
                 continue
             yield entry
             if entry.name in skipped or not entry.is_dir(follow_symlinks=False) or is_venv(entry):

@@ -99,7 +99,8 @@ class Injection:
 
     def words(self, *more: str) -> list[str]:
         timeout = str(TORCH_TIMEOUT_S if self.case.torch else TIMEOUT_S)
-        options = ("--runs", str(RUNS), "--format", "json", "--timeout", timeout, "--out", "results")
+        # --full: what hangs is to reach its limit, before which runs would be ended that train for five seconds.
+        options = ("--runs", str(RUNS), "--full", "--format", "json", "--timeout", timeout, "--out", "results")
         return [sys.executable, "-m", "detaudit", "run", "train.py", *options, *more]
 
     def start(self, words: list[str] | None = None, **changed: str) -> subprocess.Popen[str]:

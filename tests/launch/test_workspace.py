@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from detaudit import store
 from detaudit.errors import WorkspaceError
 from detaudit.launch import workspace
 from detaudit.launch.workspace import IsolatedWorkspace, Stamps, repository_root, stamps, walk, written
@@ -30,6 +31,13 @@ def test_the_repository_is_found_from_a_subfolder(repository: Path) -> None:
 def test_a_walk_skips_results_and_the_contents_of_environments(repository: Path) -> None:
     seen = {os.path.relpath(entry.path, repository) for entry in walk(repository, repository / "results")}
     assert seen == {".git", "a.txt", "dangling", "env", "link", "src", "src/b.txt", "src/deep"}
+
+
+def test_a_walk_skips_the_results_of_another_audit_wherever_they_are(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    store.prepare(tmp_path / "src" / "others")
+    seen = {os.path.relpath(entry.path, tmp_path) for entry in walk(tmp_path, tmp_path / "results")}
+    assert seen == {"runs", "src"}
 
 
 def test_a_copy_is_complete_and_is_removed(repository: Path) -> None:
