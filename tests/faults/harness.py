@@ -61,7 +61,7 @@ CLOCK = """
 """
 
 RUNS = 2
-TIMEOUT_S, TORCH_TIMEOUT_S = 6, 30
+TIMEOUT_S, LONG_TIMEOUT_S = 6, 30
 LIMIT_S = 120
 """Seconds after which the audit itself counts as hanging."""
 
@@ -98,7 +98,8 @@ class Injection:
         }
 
     def words(self, *more: str) -> list[str]:
-        timeout = str(TORCH_TIMEOUT_S if self.case.torch else TIMEOUT_S)
+        long = self.case.torch or self.case.fault == "print_gigabytes"  # which are read at 130 MB/s or so
+        timeout = str(LONG_TIMEOUT_S if long else TIMEOUT_S)
         # --full: what hangs is to reach its limit, before which runs would be ended that train for five seconds.
         options = ("--runs", str(RUNS), "--full", "--format", "json", "--timeout", timeout, "--out", "results")
         return [sys.executable, "-m", "detaudit", "run", "train.py", *options, *more]
