@@ -67,12 +67,12 @@ $(VENV)/.docs: $(VENV)/.base
 	$(BIN)/pip install --quiet -e '.[docs]'
 	@touch $@
 
-demo: $(VENV)/.base ## Audit the torch example without flags, then with recipe all
+demo: $(VENV)/.base ## Audit the torch example, and find the changes that make it deterministic (minutes)
 	@echo '$$ detaudit run examples/digits_torch.py --runs 3'
 	@$(BIN)/detaudit run examples/digits_torch.py --runs 3; \
 		status=$$?; echo "exit status $$status"; test $$status -eq 1
-	@echo; echo '$$ detaudit run examples/digits_torch.py --runs 2 --recipe all'
-	@$(BIN)/detaudit run examples/digits_torch.py --runs 2 --recipe all; \
+	@echo; echo '$$ detaudit fix examples/digits_torch.py'
+	@$(BIN)/detaudit fix examples/digits_torch.py; \
 		status=$$?; echo "exit status $$status"; test $$status -eq 0
 
 # What lint runs is left out, so that lint and test together run each test once.
