@@ -137,8 +137,14 @@ def _after_difference(settings: Settings, groups: Sequence[Group], *, fixed: boo
         yield command(settings, verb="bisect"), Purpose.BISECT
     if not settings.artifacts and settings.loss_pattern is None:
         yield command(settings, verb="trace"), Purpose.TRACE
-        if not (settings.vary or settings.engine_options):
-            yield command(settings, verb="fix"), Purpose.FIX
+    yield from ((step.command, step.purpose) for step in fix_step(settings))
+
+
+def fix_step(settings: Settings) -> tuple[NextStep, ...]:
+    """Return the command that finds edits, none if that cannot judge such runs, or not here."""
+    if settings.artifacts or settings.loss_pattern is not None or settings.vary or settings.engine_options:
+        return ()
+    return (NextStep(command=command(settings, verb="fix"), purpose=Purpose.FIX),)
 
 
 def _spread(group: Group) -> bool:
@@ -200,12 +206,12 @@ def resume_step(settings: Settings) -> tuple[NextStep, ...]:
 
 
 def flag_step(settings: Settings, culprit: Culprit | None) -> tuple[NextStep, ...]:
-    """Return the command that checks the first flag of a culprit, none if runs with it already differed."""
-    trial = culprit.flags[0].trial if culprit is not None and culprit.flags else None
-    if culprit is None or not culprit.flags or (trial is not None and not trial.matched):
-        return ()
-    text = command(settings, "--runs", str(settings.runs), "--flag", culprit.flags[0].flag)
-    return (NextStep(command=text, purpose=Purpose.CHECK_FLAG),)
+    """Return the command that checks in more runs the flag of a culprit with which all runs match, if there is one."""
+    flags = culprit.flags if culprit is not None else ()
+    for flag in (one.flag for one in flags if one.trial is not None and one.trial.matched):
+        text = command(settings, "--runs", str(settings.runs), "--flag", flag)
+        return (NextStep(command=text, purpose=Purpose.CHECK_FLAG),)
+    return ()
 
 
 def _log(folder: Path) -> str:

@@ -54,7 +54,7 @@ def _unset(flag: Flag, catalogue: Catalogue, base: Mapping[str, str]) -> Iterato
     if flag.when != "before-start":
         return
     unset = tuple(name for name in flag.env if name not in base)
-    line = catalogue.by_hand(flag.id)[-1].line
+    line = catalogue.command(flag.id)
     if flag.launcher:
         yield RandomAddresses(flag=flag.id, title=flag.title, by_hand=line)
     elif unset:

@@ -36,7 +36,6 @@ from detaudit.model import (
     Group,
     Inapplicable,
     LeftOut,
-    LineToFix,
     NeededFlag,
     NextStep,
     Purpose,
@@ -54,7 +53,7 @@ from detaudit.model.warnings import OutputsUndecided
 from detaudit.runner import MakeRunner, Observer, Runner
 from detaudit.runs import environment
 from detaudit.runs.log import versions
-from detaudit.source import edits, machine_reads
+from detaudit.source import machine_reads
 
 # The answer of a bisection over flags, with the trials it rests on.
 
@@ -84,17 +83,12 @@ MOST_LINES = 5
 """Lines that a flag acts on, which a report names."""
 
 
-def needed(
-    answer: Answer, trials: Trials, rules: Rules, catalogue: Catalogue, devices: Sequence[str], folder: Path
-) -> tuple[NeededFlag, ...]:
-    """Return the needed flags, with the difference seen without each of them, and what does the same by hand.
-
-    ``devices`` are those of the weights, as far as known; ``folder`` has the user's files.
-    """
+def needed(answer: Answer, trials: Trials, rules: Rules, catalogue: Catalogue) -> tuple[NeededFlag, ...]:
+    """Return the needed flags, with the difference seen without each of them, and the lines on which each acts."""
     flags = answer.needed or ()
     needed_flags = []
     for flag in flags:
-        row, lines = catalogue.get(flag), catalogue.by_hand(flag, devices)
+        row = catalogue.get(flag)
         needed_flags.append(
             NeededFlag(
                 flag=flag,
@@ -102,11 +96,7 @@ def needed(
                 left_out=_left_out(trials, answer.without[flag].name),
                 cost=None,
                 requires=tuple(sorted(rules.closed([flag]) - {flag})),
-                by_hand=lines[-1].line if lines else "",
-                by_hand_when=lines[-1].when if lines else "",
-                by_hand_first=lines[:-1],
-                in_place=edits.place_of(folder, trials.files, row) if lines else "",
-                acts_on=_acts_on(row, _without(trials, answer.without[flag]), folder),
+                acts_on=_acts_on(row, _without(trials, answer.without[flag])),
             )
         )
     return tuple(needed_flags)
@@ -119,7 +109,7 @@ def _without(trials: Trials, result: TrialResult) -> Group | None:
     return trial.group.result() if trial is not None else None
 
 
-def _acts_on(flag: Flag, without: Group | None, folder: Path) -> tuple[LineToFix, ...]:
+def _acts_on(flag: Flag, without: Group | None) -> tuple[Source, ...]:
     """Return the lines on which a flag acts, those that were observed to differ first.
 
     That a line takes new memory, which most overwrite at once, says something only of a flag against nothing else.
@@ -127,13 +117,7 @@ def _acts_on(flag: Flag, without: Group | None, folder: Path) -> tuple[LineToFix
     lines = [source for source in (without.sources if without is not None else ()) if flag.matches.matches(source)]
     if flag.causes[:1] != (Cause.MEMORY,):
         lines = [source for source in lines if source.kind is not SourceKind.UNINITIALIZED]
-    lines.sort(key=lambda source: source.suspect)
-    lines_to_fix = []
-    for source in lines[:MOST_LINES]:
-        edit = edits.edit(folder, source.file, source.line, source.kind)
-        repeated = edit is None and edits.is_repeated_in(folder, source.file, source.line, source.kind)
-        lines_to_fix.append(LineToFix(source=source, edit=edit, repeated=repeated))
-    return tuple(lines_to_fix)
+    return tuple(sorted(lines, key=lambda source: source.suspect)[:MOST_LINES])
 
 
 def _left_out(trials: Trials, name: str) -> LeftOut | None:
@@ -474,7 +458,7 @@ class Bisector:
         Return whether the answer still holds then: two of the runs that were timed may differ with all needed flags.
         """
         trials, rules, catalogue = self._trials, self._rules, self._question.catalogue
-        self._needed = needed(answer, trials, rules, catalogue, self._devices, self._question.settings.cwd)
+        self._needed = needed(answer, trials, rules, catalogue)
         self._file = write_recipe(self._question.settings.out, answer, rules, self._question.seed)
         applying = {flag.id for flag in self._known.flags} if self._known else set()
         tried_with = self._try if self._question.alternatives else None
@@ -560,7 +544,8 @@ class Bisector:
         if file is None:
             return (*self._vary_next(), *resume)
         command = advice.command(settings, "--recipe", file)
-        return (NextStep(command=command, purpose=Purpose.AUDIT_WITH_RECIPE), *resume)
+        audit = NextStep(command=command, purpose=Purpose.AUDIT_WITH_RECIPE)
+        return (audit, *advice.fix_step(settings), *resume)
 
     def _vary_next(self) -> tuple[NextStep, ...]:
         """Return the command that varies what the script reads of its machine, if no flag is needed here."""

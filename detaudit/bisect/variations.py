@@ -56,7 +56,6 @@ def _effect(effect: Effect, row: Variation, trials: ControlledTrials, catalogue:
         suspects=trial.group.result().sources if trial else (),
         fix=row.fix,
         flags=row.flags,
-        by_hand=tuple(lines[-1].line if (lines := catalogue.by_hand(flag)) else "" for flag in row.flags),
     )
 
 

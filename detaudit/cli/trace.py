@@ -27,6 +27,7 @@ from detaudit.config import choice
 from detaudit.config.flags import DEVICES, load_catalogue
 from detaudit.config.recipes import load_recipe
 from detaudit.errors import UsageError
+from detaudit.fix.trials import EditTrials
 from detaudit.launch import Launcher
 from detaudit.launch.local import LocalLauncher
 from detaudit.runner import MakeRunner, Runner
@@ -126,4 +127,5 @@ def _request(
         raise UsageError(message, "Leave them out, or trace on that machine without --engine.")
     replay = ReplayRequest(options["replay"], None, repro) if options["replay"] else ReplayRequest(repro=repro)
     chosen = replay if here and not options["no_replay"] else None
-    return TraceRequest(settings, loaded, catalogue, options["from_step"], options["window"], dump, chosen)
+    edits = EditTrials if here else None
+    return TraceRequest(settings, loaded, catalogue, options["from_step"], options["window"], dump, chosen, edits)

@@ -12,7 +12,7 @@ import msgspec
 from detaudit import wire
 from detaudit.config import yamlfile
 from detaudit.errors import ConfigError, UnknownNameError, UsageError
-from detaudit.model import Cause, HandLine, SourceMatch
+from detaudit.model import Cause, SourceMatch
 
 Device: TypeAlias = Literal["cpu", "gpu", "multi-gpu"]
 Action: TypeAlias = Literal["standard", "fallback", "opt-in", "diagnostic"]
@@ -216,27 +216,11 @@ class Catalogue:
             return UnknownNameError(f"unknown flag {name!r}", f"Flags that set it: {', '.join(known)}.")
         return yamlfile.unknown("flag or recipe" if others else "flag", name, (*self._flags, *others))
 
-    def by_hand(self, flag_id: str, devices: Collection[str] = ()) -> tuple[HandLine, ...]:
-        """Return the lines that do without detaudit what a flag does, its own as the last one.
-
-        The others are what it requires: the lines of other flags, and variables that are set before Python starts.
-        Those are for a GPU, so they are left out if all ``devices`` of a training are known to be CPUs. No lines are
-        returned if the flag has none to paste.
-        """
+    def command(self, flag_id: str) -> str:
+        """Return the start of a command that sets what a flag sets before Python starts, with what it requires."""
         flag = self.get(flag_id)
-        if not flag.is_line:
-            return ()
-        required = [line for other in self.select(flag.requires) for line in self.by_hand(other.id, devices)]
-        line, comment = flag.by_hand.partition("    #")[::2]
-        if flag.when == "before-start":  # one command sets all variables
-            shared = [one for one in required if one.when == flag.applied_when]
-            required = [one for one in required if one not in shared]
-            line = " ".join([*(one.line.removesuffix(_COMMAND) for one in shared), line])
-        elif flag.env and not (devices and all(one == "cpu" for one in devices)):
-            variables = " ".join(f"{name}={value}" for name, value in flag.env.items())
-            required.append(HandLine(line=f"{variables}{_COMMAND}", when=BEFORE_START))
-        own = HandLine(line=line + (f"    #{comment}" if comment else ""), when=flag.applied_when)
-        return (*dict.fromkeys(required), own)
+        required = [self.command(one.id) for one in self.select(flag.requires) if one.when == flag.when]
+        return " ".join([*(one.removesuffix(_COMMAND) for one in required), flag.by_hand])
 
     def select(self, ids: Iterable[str]) -> tuple[Flag, ...]:
         """Return the named flags in catalogue order, each once."""

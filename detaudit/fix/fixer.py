@@ -4,8 +4,8 @@ import math
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msgspec import structs
@@ -16,12 +16,10 @@ from detaudit.config.options import Until
 from detaudit.config.recipes import Recipe
 from detaudit.fix.candidates import Candidate, Training, candidates
 from detaudit.fix.changes import AFTER_IMPORTS, Text, all_applied, applied, diff, hunk_lines, write_all
-from detaudit.fix.tree import Tree
-from detaudit.judge.group import GroupInProgress
+from detaudit.fix.trials import repeats_more, settings_in, tree_of
 from detaudit.launch import Launcher
 from detaudit.launch.plan import Settings, plan_group
 from detaudit.launch.target import Target
-from detaudit.launch.workspace import repository_root
 from detaudit.model import (
     SCHEMA_VERSION,
     UNHOOKED,
@@ -34,16 +32,14 @@ from detaudit.model import (
     Refusal,
     Refused,
     RunRecord,
-    Stage,
-    Status,
     Trace,
     Variable,
     Verdict,
 )
 from detaudit.model.fact import now
-from detaudit.runner import Limits, Observer, Runner
-from detaudit.runs.log import loaded_files
+from detaudit.runner import Observer, Runner
 from detaudit.trace.tracer import Tracer, TraceRequest
+from detaudit.trial import Trial, tried
 
 DIFF, UNDO = "fix.diff", "undo.diff"
 """The changes in the results folder, and what takes them back once they were applied."""
@@ -91,28 +87,13 @@ class Chosen:
     runs: int = 0
 
 
-@dataclass
-class Trial:
-    """Runs with some changes: the group, what the furthest recorded, and the files that they loaded."""
-
-    group: Group
-    record: RunRecord | None
-    loaded: set[str] = field(default_factory=set)
-
-    @property
-    def failed(self) -> bool:
-        """Whether a run did not come to its end, and was not ended."""
-        return any(not (run.finished or run.status is Status.STOPPED) for run in self.group.runs)
-
-
 class Fixer:
     """Fixes one training. After an interruption, ``result`` has what is known by then."""
 
     def __init__(self, request: FixRequest, launcher: Launcher, observer: Observer | None = None) -> None:
         self._request, self._launcher, self._observer = request, launcher, observer or Observer()
         settings = request.settings
-        root = Path(settings.isolate_root or repository_root(settings.cwd)).resolve()
-        self._tree = Tree(root, settings.cwd, settings.out)
+        self._tree = tree_of(settings)
         self._main = _main(settings.target, settings.cwd)
         self._chosen: list[Chosen] = []
         self._refused: list[tuple[Chosen, Refusal]] = []
@@ -161,7 +142,7 @@ class Fixer:
             out=self._request.settings.out / f"round-{self._rounds}",
             runs=runs or self._request.settings.runs,
         )
-        request = TraceRequest(settings, self._request.recipe, self._request.catalogue, try_flag=False)
+        request = TraceRequest(settings, self._request.recipe, self._request.catalogue, try_remedies=False)
         tracer = Tracer(request, self._launcher, self._observer)
         trace = tracer.run()
         self._trace = structs.replace(trace, groups=tuple(_below(settings.out.name, one) for one in trace.groups))
@@ -229,18 +210,9 @@ class Fixer:
         runner = Runner(settings, self._launcher, self._observer)
         recipe = structs.replace(self._request.recipe, name=f"trial-{self._trials}")
         plan = plan_group(settings, recipe, runner.space, runner.refused(recipe.flags))
-        group, loaded = GroupInProgress(plan, settings.cwd), set[str]()
-        self._observer.group_started(recipe.name, runs)
-        for number in range(1, runs + 1):
-            spec = plan.spec(number)
-            result = runner.run(number, spec, Limits(group.record if follow else None, until=until))
-            self._runs += 1
-            group.add(result.run, result.processes, result.record)
-            loaded |= {self._tree.name(file) for file in loaded_files(result.processes, spec.cwd)}
-            self._observer.run_finished(group.result().runs[-1])
-            if (group.differs and follow) or not result.run.finished:
-                break
-        return Trial(group.result(), group.record, loaded)
+        trial = tried(runner, plan, settings.cwd, range(1, runs + 1), self._observer, until, follow=follow)
+        self._runs += len(trial.group.runs)
+        return replace(trial, loaded=set(map(self._tree.name, trial.loaded)))
 
     def _weigh(self) -> None:
         """Leave out what is not needed, note where runs differ without each of the others, and prove what remains.
@@ -288,24 +260,8 @@ class Fixer:
 
     def _settings(self, chosen: Iterable[Chosen]) -> Settings:
         """Return the settings of runs in the copy, with the variables of what was chosen."""
-        settings, tree = self._request.settings, self._tree
         variables = {name: value for one in chosen for name, value in one.candidate.variables.items()}
-        target = replace(
-            settings.target,
-            script=tree.inside(settings.target.script),
-            arguments=tuple(map(tree.inside, settings.target.arguments)),
-        )
-        base = dict(os.environ if settings.outer is None else settings.outer)
-        paths = {"PYTHONPATH": os.pathsep.join(map(tree.inside, base.get("PYTHONPATH", "").split(os.pathsep)))}
-        return replace(
-            settings,
-            cwd=tree.cwd,
-            isolate=True,
-            isolate_root=str(tree.root),
-            linked=True,
-            target=target,
-            env={**settings.env, **(paths if base.get("PYTHONPATH") else {}), **variables},
-        )
+        return settings_in(self._tree, self._request.settings, variables)
 
     def _save(self) -> None:
         text = self._diff()
@@ -466,20 +422,3 @@ def _refusals(candidate: Candidate, why: Refusal) -> list[Refused]:
     ]
     words = tuple(f"{name}={value}" for name, value in candidate.variables.items())
     return changes or [Refused(file="", line=0, new=words, why=why, flag=candidate.flag)]
-
-
-def repeats_more(before: RunRecord, after: RunRecord) -> bool:
-    """Whether batches are equal to earlier ones of the same run that were not before, in the steps that both have.
-
-    A seed at the wrong place makes a training repeat by giving it the same batch, or the same noise, again and again.
-    """
-    for a, b in zip(before.trainings, after.trainings, strict=False):
-        steps = min(a.steps, b.steps)
-        if _repeats(b.digests.get(Stage.BATCH, {}), steps) > _repeats(a.digests.get(Stage.BATCH, {}), steps):
-            return True
-    return False
-
-
-def _repeats(batches: Mapping[int, tuple[str, ...]], steps: int) -> int:
-    seen = [tuple(digests) for step, digests in batches.items() if step <= steps]
-    return len(seen) - len(set(seen))

@@ -11,7 +11,7 @@ from detaudit.model.problems import AnyRunError
 from detaudit.model.sources import AnyInapplicable, AnyNotVaried, Source
 from detaudit.model.stage import Cause, Explanation, Stage
 
-# What to change by hand, without detaudit.
+# What to change in code.
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,24 +25,6 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     old: tuple[str, ...]
     new: tuple[str, ...]
     needs: tuple[str, ...] = ()
-
-
-class HandLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A line to paste, and ``when`` it must take effect: after an import, or before Python starts."""
-
-    line: str
-    when: str
-
-
-class LineToFix(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the user's code that a flag acts on, and the ``edit`` that does the same there, if a safe one is known.
-
-    ``repeated``: it makes a generator each time that it runs, so that a constant seed would repeat the same numbers.
-    """
-
-    source: Source
-    edit: Edit | None = None
-    repeated: bool = False
 
 
 # What a bisection adds to an audit.
@@ -95,10 +77,7 @@ class NeededFlag(msgspec.Struct, frozen=True, kw_only=True):
     than three pairs. ``cost_range`` says between which ratios it is, ``cost_runs`` how many runs with it and without it
     were timed; both are null without ``cost``. ``alternatives`` are other
     flags that may do the same, the cheapest first.
-    ``by_hand`` is the line that does it without detaudit, ``by_hand_when`` where it belongs; both are empty if that is
-    no line to paste. ``by_hand_first`` are the lines without which it does not work. ``in_place`` is a line of the
-    user's that has it already, and so is not enough. ``acts_on`` are lines of the user's on which it acts, as runs
-    without it showed.
+    ``acts_on`` are lines of the user's on which it acts, as runs without it showed.
     """
 
     flag: str
@@ -107,13 +86,9 @@ class NeededFlag(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None
     requires: tuple[str, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
-    by_hand: str = ""
-    by_hand_when: str = ""
     cost_runs: tuple[int, int] | None = None
     cost_range: tuple[float, float] | None = None
-    by_hand_first: tuple[HandLine, ...] = ()
-    in_place: str = ""
-    acts_on: tuple[LineToFix, ...] = ()
+    acts_on: tuple[Source, ...] = ()
 
 
 class FailingFlag(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,7 +164,6 @@ class VariationEffect(msgspec.Struct, frozen=True, kw_only=True):
     suspects: tuple[Source, ...] = ()
     fix: str = ""
     flags: tuple[str, ...] = ()
-    by_hand: tuple[str, ...] = ()
 
 
 class VariationBisection(Audit, frozen=True, kw_only=True, tag="vary"):

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from detaudit.compat import StrEnum
 from detaudit.model.audit import Audit, Difference
-from detaudit.model.bisect import Edit, HandLine
+from detaudit.model.bisect import Edit
 from detaudit.model.difference import TensorDifference
 from detaudit.model.fact import Number
 from detaudit.model.sources import Excerpt, Source
@@ -182,8 +182,8 @@ class TensorPair(msgspec.Struct, frozen=True, kw_only=True):
     saved_to: str | None = None
 
 
-class FlagTrial(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of this many runs with a flag: where two of them first differ, or that one of them ``failed``.
+class RemedyTrial(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of this many runs with a flag or an edit: where two first differ, or that one ``failed``.
 
     ``through`` is the last step of which they show anything, null if they went to their ends.
     """
@@ -198,22 +198,18 @@ class FlagTrial(msgspec.Struct, frozen=True, kw_only=True):
         """Whether all runs match."""
         return self.first_difference is None and not self.failed
 
+    def helps(self, step: int, stage: Stage) -> bool:
+        """Whether all runs match, or differ only after this place, so that there is another difference behind it."""
+        first = self.first_difference
+        return self.matched or (first is not None and (first.step, first.stage.position) > (step, stage.position))
+
 
 class FlagFix(msgspec.Struct, frozen=True, kw_only=True):
-    """A flag that may fix it; ``trial`` is what came of it, null if it was not tried.
-
-    ``by_hand`` is the line that does so without detaudit, ``by_hand_when`` where it goes; both are empty if that is no
-    line to paste. ``by_hand_first`` are the lines without which it does not work. ``in_place`` is a line of the user's
-    that has it already, and so is not enough.
-    """
+    """A flag that may fix it; ``trial`` is what came of it, null if it was not tried."""
 
     flag: str
     title: str
-    by_hand: str
-    by_hand_when: str
-    trial: FlagTrial | None = None
-    by_hand_first: tuple[HandLine, ...] = ()
-    in_place: str = ""
+    trial: RemedyTrial | None = None
 
 
 class Argument(msgspec.Struct, frozen=True, kw_only=True):
@@ -268,6 +264,7 @@ class Culprit(msgspec.Struct, frozen=True, kw_only=True):
     is the line itself, ``excerpt`` has those around it. ``source`` is what the line does, if known. ``name`` is the
     variable that differs, or the file that was read, ``values`` what it was in either run, or the lines at which they
     went on. A line that is ``repeated`` makes a generator each time that it runs: a constant seed there is no fix.
+    ``edit_trial`` is what came of ``suggested_edit``, null if it was not tried.
     """
 
     how: How
@@ -285,6 +282,7 @@ class Culprit(msgspec.Struct, frozen=True, kw_only=True):
     values: tuple[str, str] | None = None
     flags: tuple[FlagFix, ...] = ()
     suggested_edit: Edit | None = None
+    edit_trial: RemedyTrial | None = None
     suspects: tuple[Source, ...] = ()
     excerpt: Excerpt | None = None
     repeated: bool = False

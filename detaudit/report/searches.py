@@ -11,7 +11,6 @@ from detaudit.model import (
     EffectExample,
     FailingFlag,
     Group,
-    LineToFix,
     NeededFlag,
     Run,
     Source,
@@ -24,9 +23,8 @@ from detaudit.model import (
 from detaudit.model.evidence import begins_later, bit_identical, may_go_unnoticed
 from detaudit.model.fact import count, shortened
 from detaudit.model.problems import errors
-from detaudit.model.sources import REPEATED
 from detaudit.model.stage import STATUSES
-from detaudit.report import groups, traces
+from detaudit.report import groups
 from detaudit.report.document import DIGEST, FINAL_LOSS, FLAGS, RUNS, SUM_OF_WEIGHTS, Cell, Column, Mood, Table
 
 # What both kinds of bisection report: a table of trials, an answer, and what it rests on.
@@ -193,23 +191,8 @@ def needed_lines(flag: NeededFlag) -> Iterator[str]:
         yield cost
     if flag.requires:
         yield f"requires: {', '.join(flag.requires)}"
-    yield from traces.by_hand_lines(flag)
-    for line in flag.acts_on:
-        yield from _acts_on(line)
+    yield from (f"acts on {source.with_place()}" for source in flag.acts_on)
     yield from map(_alternative, flag.alternatives)
-
-
-def _acts_on(fix: LineToFix) -> Iterator[str]:
-    """Yield a line that a flag acts on, and what does the same there."""
-    yield f"acts on {fix.source.with_place()}"
-    edit = fix.edit
-    if edit is not None and (len(edit.old), len(edit.new), edit.needs) == (1, 1, ()):
-        yield f"by hand, {edit.file}:{edit.line}: {edit.new[0].strip()}"
-    elif edit is not None:
-        yield f"by hand, {edit.file}:{edit.line}:"
-        yield from traces.edited_lines(edit)
-    elif fix.repeated:
-        yield f"  {REPEATED}"
 
 
 def _alternative(alternative: Alternative) -> str:
@@ -338,8 +321,7 @@ def _effect_lines(effect: VariationEffect) -> Iterator[str]:
         yield "expected: this variation may change results without a bug in the script"
     if effect.fix:
         yield f"fix: {effect.fix}"
-    for flag, line in zip(effect.flags, effect.by_hand, strict=False):
-        yield f"pin it with --flag {flag}" + (f", or by hand: {line}" if line else "")
+    yield from (f"pin it with --flag {flag}" for flag in effect.flags)
 
 
 def _example(example: EffectExample) -> str:

@@ -13,15 +13,13 @@ from detaudit.model import (
     Condition,
     Culprit,
     Edit,
-    FlagFix,
-    FlagTrial,
     How,
     ModeEffect,
     Narrowed,
-    NeededFlag,
     Obstacle,
     Operation,
     Pass,
+    RemedyTrial,
     Replay,
     ReplayedPass,
     ReplayVerdict,
@@ -87,9 +85,9 @@ def _culprit_lines(culprit: Culprit) -> Iterator[str]:
         yield from (f"  {line}" for line in tensor.difference.lines())
         if tensor.saved_to:
             yield f"  both saved in {tensor.saved_to}"
-    edit = culprit.suggested_edit
+    edit = helpful_edit(culprit)
     if edit is not None:
-        yield f"{edit_line(edit)}:"
+        yield f"{edit_line(culprit)}:"
         yield from edited_lines(edit)
     yield from fixes(culprit)
     yield from suspects(culprit)
@@ -112,9 +110,16 @@ def suspects(culprit: Culprit) -> Iterator[str]:
         yield "other suspects: " + ", ".join(f"{one.file}:{one.line}" for one in culprit.suspects)
 
 
-def edit_line(edit: Edit) -> str:
-    """Return where an edit fixes it."""
-    return f"suggested edit, {edit.file}:{edit.line}"
+def helpful_edit(culprit: Culprit) -> Edit | None:
+    """Return the edit of a culprit if it was tried, and helps."""
+    trial = culprit.edit_trial
+    return culprit.suggested_edit if trial is not None and trial.helps(culprit.step, culprit.stage) else None
+
+
+def edit_line(culprit: Culprit) -> str:
+    """Return where an edit fixes it, and what came of it; ``""`` if none helps."""
+    edit, trial = helpful_edit(culprit), culprit.edit_trial
+    return f"suggested edit, {edit.file}:{edit.line}, with which {_trial(trial, culprit)}" if edit and trial else ""
 
 
 def _operation(culprit: Culprit) -> str:
@@ -136,31 +141,25 @@ def _operation(culprit: Culprit) -> str:
 
 
 def fixes(culprit: Culprit) -> Iterator[str]:
-    """Yield the flags that fix it, or may, and what came of the one that was tried."""
+    """Yield the flags that fix it, and what came of all that were tried."""
+    if culprit.edit_trial is not None and helpful_edit(culprit) is None:
+        yield f"with an edit of this line, {_trial(culprit.edit_trial, culprit)}"
     for fix in culprit.flags:
-        if fix.trial is None or fix.trial.matched or _is_later(fix.trial, culprit):
-            first, *more = [*by_hand_lines(fix), ""]
-            yield f"fix with --flag {fix.flag}" + (f", or {first}" if first else "")
-            yield from more[:-1]
         if fix.trial is not None:
+            if fix.trial.helps(culprit.step, culprit.stage):
+                yield f"fix with --flag {fix.flag}"
             yield f"with --flag {fix.flag}, {_trial(fix.trial, culprit)}"
 
 
-def _trial(trial: FlagTrial, culprit: Culprit) -> str:
+def _trial(trial: RemedyTrial, culprit: Culprit) -> str:
     first = trial.first_difference
     if trial.failed:
         return "a run failed"
     if first is None:
         through = f" through step {trial.through:,}" if trial.through is not None else ""
         return f"{count(trial.runs, 'run')} match{through}"
-    later = ", but later:" if _is_later(trial, culprit) else ""
+    later = ", but later:" if trial.helps(culprit.step, culprit.stage) else ""
     return f"{count(trial.runs, 'run')} still differ{later} {first.stage.where(first.step)}"
-
-
-def _is_later(trial: FlagTrial, culprit: Culprit) -> bool:
-    """Whether runs with a flag differ only after the culprit, so that there is another difference behind it."""
-    first = trial.first_difference
-    return first is not None and (first.step, first.stage.position) > (culprit.step, culprit.stage.position)
 
 
 def notes(trace: Trace) -> list[str]:
@@ -364,22 +363,6 @@ def _deterministic_mode(operation: str) -> str:
     """Return the call that turns on the deterministic mode of the framework of an operation."""
     torch = operation.count(".") == 2
     return "torch.use_deterministic_algorithms(True)" if torch else "tf.config.experimental.enable_op_determinism()"
-
-
-def by_hand_lines(flag: FlagFix | NeededFlag) -> Iterator[str]:
-    """Yield the lines that do what a flag does, with those that it requires; nothing if there are none to paste."""
-    if not flag.by_hand:
-        return
-    if flag.in_place:
-        yield f"by hand: {flag.in_place} has {flag.by_hand} already, which is not enough"
-        return
-    own = f"{flag.by_hand_when}: {flag.by_hand}" if flag.by_hand_when else f": {flag.by_hand}"
-    if not flag.by_hand_first:
-        yield f"by hand, {own}" if flag.by_hand_when else f"by hand{own}"
-        return
-    yield "by hand, all of these:"
-    yield from (f"  {one.when}: {one.line}" for one in flag.by_hand_first)
-    yield f"  {own}"
 
 
 def edited_lines(edit: Edit) -> Iterator[str]:

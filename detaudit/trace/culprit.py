@@ -173,31 +173,17 @@ class Remedies:
 
     def pinning(self, variation: Variation) -> tuple[FlagFix, ...]:
         """Return the flags that pin a variation."""
-        return tuple(self._fix(self.catalogue.get(name)) for name in variation.flags)
+        return tuple(_fix(self.catalogue.get(name)) for name in variation.flags)
 
     def flags(self, cause: Cause, source: Source | None, op: str = "") -> tuple[FlagFix, ...]:
         """Return the flags that fix a culprit, best first."""
         of_order = Cause.ORDER if cause is Cause.ADDRESS else cause
         fixing = fix_flags(self.catalogue, of_order, self.frameworks, self.devices, source, op)
-        return tuple(self._fix(flag, source) for flag in fixing)
+        return tuple(map(_fix, fixing))
 
-    def _fix(self, flag: Flag, source: Source | None = None) -> FlagFix:
-        """Return a flag with the lines that do the same by hand, if there are any that would help.
 
-        A call after the import does not help against a line that makes the same call again, without a seed.
-        """
-        overridden = source is not None and source.call in flag.call
-        lines = () if overridden else self.catalogue.by_hand(flag.id, self.devices)
-        fix = FlagFix(flag=flag.id, title=flag.title, by_hand="", by_hand_when="")
-        if not lines:
-            return fix
-        return replace(
-            fix,
-            by_hand=lines[-1].line,
-            by_hand_when=lines[-1].when,
-            by_hand_first=lines[:-1],
-            in_place=edits.place_of(self.root, self.files, flag),
-        )
+def _fix(flag: Flag) -> FlagFix:
+    return FlagFix(flag=flag.id, title=flag.title)
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,10 @@ from detaudit.model import (
     UNHOOKED,
     Culprit,
     Difference,
-    FlagTrial,
+    Edit,
     How,
     Narrowed,
+    RemedyTrial,
     RunRecord,
     Stage,
     Status,
@@ -48,67 +49,32 @@ from detaudit.trace.align import Spread
 from detaudit.trace.culprit import CulpritContext, CulpritSearch, Remedies, UserCode
 from detaudit.trace.instrumented import EVERY_STEP, InstrumentedRuns, RunPair, Window
 from detaudit.trace.operations import Saved
+from detaudit.trial import tried
 
-# Try the first flag that a trace offers in one more pair of runs.
+# Try what a trace offers in one more pair of runs: nothing is advised that was not run.
 
 
 FACTOR = 4
-"""How many times as far as the runs that differed those with a flag go."""
+"""How many times as far as the runs that differed those with a remedy go."""
+
+MOST_FLAGS = 3
+"""Flags that are tried, one after another, until one helps."""
 
 
-@dataclass
-class FlagTrials:
-    """Runs the training with a recipe and one flag more, as the runs with these ``numbers``; counts ``total_runs``."""
+class EditTrials(Protocol):
+    """Tries an edit of the user's code in a copy; fix/trials.py does."""
 
-    settings: Settings
-    recipe: Recipe
-    catalogue: Catalogue
-    runner: Runner
-    observer: Observer
-    total_runs: int = 0
+    def tried(
+        self, edit: Edit, numbers: Sequence[int], until: Until | None, before: RunRecord | None
+    ) -> RemedyTrial | None:
+        """Return what came of the runs with these numbers, None if the edit cannot be made, or does harm.
 
-    def tried(self, culprit: Culprit, numbers: Sequence[int], reached: int | None = None) -> Culprit:
-        """Return a culprit with what came of its first flag; unchanged if there is none, or it cannot be applied.
-
-        If the runs without the flag were ended, after the step ``reached`` at the latest, those with it are ended too,
-        FACTOR times as far.
+        ``before`` is what a run without it recorded.
         """
-        recipe = self._with(culprit.flags[0].flag) if culprit.flags else None
-        refused = self.runner.refused(recipe.flags) if recipe else {}
-        if recipe is None or culprit.flags[0].flag in refused:
-            return culprit
-        plan = plan_group(self.settings, recipe, self.runner.space, refused)
-        until = Until(step=FACTOR * reached) if reached is not None else None
-        first = structs.replace(culprit.flags[0], trial=self._trial(plan, numbers, until))
-        return structs.replace(culprit, flags=(first, *culprit.flags[1:]))
 
-    def _with(self, flag: str) -> Recipe | None:
-        ids = {one.id for one in self.recipe.flags} | {flag}
-        while more := {needed for one in self.catalogue.select(ids) for needed in one.requires} - ids:
-            ids |= more
-        flags = self.catalogue.select(ids)
-        if any(one.needs_value or one.by_hand_only for one in flags) or conflict(flags) is not None:
-            return None
-        return structs.replace(self.recipe, name=f"{self.recipe.name} +{flag}", flags=flags)
 
-    def _trial(self, plan: GroupPlan, numbers: Sequence[int], until: Until | None) -> FlagTrial:
-        group, first = GroupInProgress(plan, self.settings.cwd), RunRecord()
-        self.observer.group_started(plan.recipe.name, len(numbers))
-        for number in numbers:
-            self.total_runs += 1
-            limits = Limits(first if first.parts else None, until=until)
-            result = self.runner.run(number, plan.spec(number), limits)
-            group.add(result.run, result.processes, result.record, machine=result.machine)
-            self.observer.run_finished(result.run)
-            if not (result.run.finished or result.run.status is Status.STOPPED) or not result.record.parts:
-                return FlagTrial(runs=len(group.result().runs), failed=True)
-            first = first if first.parts else result.record
-        divergence = group.result().first_difference
-        return FlagTrial(
-            runs=len(numbers),
-            first_difference=divergence.difference if divergence else None,
-            through=group.result().through,
-        )
+MakeEditTrials = Callable[[Settings, Recipe, Launcher, Observer], EditTrials]
+"""Returns what tries edits of the code of a training."""
 
 
 # Choose the steps to record: those around a first difference, and better ones if two runs give no answer.
@@ -196,8 +162,9 @@ MakeReplays = Callable[[ReplayRequest, GroupPlan, Launcher, Observer], Replays]
 class TraceRequest:
     """What to trace. ``first`` is the first step to record, None to find it; ``window`` the number of steps.
 
-    ``replay`` says how to replay the operation that is the culprit; None if it is not replayed. ``try_flag``: its first
-    flag is tried in one more pair of runs.
+    ``replay`` says how to replay the operation that is the culprit; None if it is not replayed. ``edits`` tries what it
+    suggests in the code; None where code cannot be edited, and then no edit is advised. ``try_remedies``: those and its
+    flags are tried.
     """
 
     settings: Settings
@@ -207,7 +174,8 @@ class TraceRequest:
     window: int = 1
     dump: Path | None = None
     replay: ReplayRequest | None = None
-    try_flag: bool = True
+    edits: MakeEditTrials | None = None
+    try_remedies: bool = True
 
 
 class Tracer:
@@ -221,14 +189,13 @@ class Tracer:
         make_runner: MakeRunner = Runner,
     ) -> None:
         self._request, self._launcher, self._observer = request, launcher, observer or Observer()
-        settings = replace(request.settings, stages=wire.STAGES)
+        self._settings = settings = replace(request.settings, stages=wire.STAGES)
         self._runner = make_runner(settings, launcher, self._observer)
         refused = self._runner.refused(request.recipe.flags)
         self._plan = plan_group(settings, request.recipe, self._runner.space, refused)
         self._instrumented = InstrumentedRuns(self._runner, self._plan, self._observer, max(2, settings.runs))
         if self._plan.varying.varying:
             self._instrumented.numbers = (1, 2)
-        self._trials = FlagTrials(settings, request.recipe, request.catalogue, self._runner, self._observer)
         self._instrumented.racing = choice.names(wire.FRAMEWORKS, ())
         if request.replay is not None:  # its inputs have to fit into memory, with room for copies and results
             self._instrumented.saves_calls_below = int(psutil.virtual_memory().available // 8)
@@ -239,7 +206,7 @@ class Tracer:
         self._narrowed: Narrowed | None = None
         self._hidden = False
         self._spread: tuple[StepSpread, ...] = ()
-        self._runs = 0
+        self._runs, self._trial_runs = 0, 0
 
     def run(self) -> Trace:
         """Find where two runs first differ."""
@@ -252,10 +219,47 @@ class Tracer:
             self._narrow(window)
             self._take_instrumented(self._instrumented.matching)
             numbers = (1, max(2, self._instrumented.numbers[1]))
-            if self._culprit is not None and request.try_flag:
-                self._culprit = self._trials.tried(self._culprit, numbers, reached)
+            if self._culprit is not None and request.try_remedies:
+                until = Until(step=FACTOR * reached) if reached is not None else None
+                self._culprit = self._with_tried(self._culprit, numbers, until)
             self._culprit = self._culprit and self._replayed(self._culprit)
         return self.result()
+
+    def _with_tried(self, culprit: Culprit, numbers: Sequence[int], until: Until | None) -> Culprit:
+        """Return a culprit with what came of its edit and of its flags, in runs with these numbers."""
+        request, edit_trial, flags = self._request, None, list(culprit.flags)
+        if culprit.suggested_edit is not None and request.edits is not None:
+            trials = request.edits(self._settings, request.recipe, self._launcher, self._observer)
+            edit_trial = trials.tried(culprit.suggested_edit, numbers, until, self.record)
+            self._trial_runs += edit_trial.runs if edit_trial is not None else 0
+        for number, flag in enumerate(flags[:MOST_FLAGS]):
+            trial = self._tried(flag.flag, numbers, until)
+            flags[number] = structs.replace(flag, trial=trial)
+            if trial is not None and trial.helps(culprit.step, culprit.stage):
+                break
+        return structs.replace(culprit, edit_trial=edit_trial, flags=tuple(flags))
+
+    def _tried(self, flag: str, numbers: Sequence[int], until: Until | None) -> RemedyTrial | None:
+        """Return what came of runs with a flag more, None if it cannot be applied."""
+        recipe = self._with(flag)
+        refused = self._runner.refused(recipe.flags) if recipe else {}
+        if recipe is None or flag in refused:
+            return None
+        plan = plan_group(self._settings, recipe, self._runner.space, refused)
+        trial = tried(self._runner, plan, self._settings.cwd, numbers, self._observer, until).shown
+        self._trial_runs += trial.runs
+        return trial
+
+    def _with(self, flag: str) -> Recipe | None:
+        """Return the recipe with one flag more, and what that requires; None if detaudit cannot set them together."""
+        recipe, catalogue = self._request.recipe, self._request.catalogue
+        ids = {one.id for one in recipe.flags} | {flag}
+        while more := {needed for one in catalogue.select(ids) for needed in one.requires} - ids:
+            ids |= more
+        flags = catalogue.select(ids)
+        if any(one.needs_value or one.by_hand_only for one in flags) or conflict(flags) is not None:
+            return None
+        return structs.replace(recipe, name=f"{recipe.name} +{flag}", flags=flags)
 
     def _replayed(self, culprit: Culprit) -> Culprit:
         if self._request.replay is None:
@@ -412,7 +416,10 @@ class Tracer:
                 *advice.warnings((group,), self._runner.leftovers, self._runner.warnings, isolated=settings.isolate),
                 *dict.fromkeys(self._instrumented.failures),
             ),
-            next_steps=advice.flag_step(settings, self._culprit),
+            next_steps=(
+                *advice.flag_step(settings, self._culprit),
+                *(advice.fix_step(settings) if has_answer and self._request.edits is not None else ()),
+            ),
             interrupted=interrupted,
             target=settings.target.words,
             started=settings.started,
@@ -421,7 +428,7 @@ class Tracer:
             narrowed_to=self._narrowed,
             observer_effect=self._hidden,
             passes=tuple(self._instrumented.passes),
-            total_runs=self._runs + self._instrumented.total_runs + self._trials.total_runs,
+            total_runs=self._runs + self._instrumented.total_runs + self._trial_runs,
             spread=self._spread,
         )
 

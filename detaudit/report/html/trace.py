@@ -70,8 +70,8 @@ def _culprit(culprit: Culprit) -> CulpritView:
         code=culprit.code,
         location=f"{culprit.file}:{culprit.line}" if culprit.file else "",
         about=list(traces.about(culprit)),
-        edit=culprit.suggested_edit,
-        edit_line=traces.edit_line(culprit.suggested_edit) if culprit.suggested_edit else "",
+        edit=traces.helpful_edit(culprit),
+        edit_line=traces.edit_line(culprit),
         fixes=list(traces.fixes(culprit)),
         suspects=list(traces.suspects(culprit)),
     )
