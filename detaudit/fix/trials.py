@@ -1,0 +1,93 @@
+"""Run the training in a copy of the user's folder in which code was changed, and see whether that does harm."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from msgspec import structs
+
+from detaudit.config.options import Until
+from detaudit.config.recipes import Recipe
+from detaudit.errors import WorkspaceError
+from detaudit.fix.changes import Change
+from detaudit.fix.tree import Tree
+from detaudit.launch import Launcher
+from detaudit.launch.plan import Settings, plan_group
+from detaudit.launch.workspace import repository_root
+from detaudit.model import Edit, RemedyTrial, RunRecord, Stage
+from detaudit.runner import Observer, Runner
+from detaudit.trial import tried
+
+
+def tree_of(settings: Settings) -> Tree:
+    """Return the copy of the user's folder in which changes are tried. It is not made yet."""
+    root = Path(settings.isolate_root or repository_root(settings.cwd)).resolve()
+    return Tree(root, settings.cwd, settings.out)
+
+
+def settings_in(tree: Tree, settings: Settings, variables: Mapping[str, str]) -> Settings:
+    """Return the settings of runs in a copy, with these variables."""
+    target = replace(
+        settings.target,
+        script=tree.inside(settings.target.script),
+        arguments=tuple(map(tree.inside, settings.target.arguments)),
+    )
+    base = dict(os.environ if settings.outer is None else settings.outer)
+    paths = {"PYTHONPATH": os.pathsep.join(map(tree.inside, base.get("PYTHONPATH", "").split(os.pathsep)))}
+    return replace(
+        settings,
+        cwd=tree.cwd,
+        isolate=True,
+        isolate_root=str(tree.root),
+        linked=True,
+        target=target,
+        env={**settings.env, **(paths if base.get("PYTHONPATH") else {}), **variables},
+    )
+
+
+class EditTrials:
+    """Tries the edits that a trace suggests; see trace.tracer.EditTrials."""
+
+    def __init__(self, settings: Settings, recipe: Recipe, launcher: Launcher, observer: Observer) -> None:
+        self._settings, self._recipe = settings, recipe
+        self._launcher, self._observer = launcher, observer
+
+    def tried(
+        self, edit: Edit, numbers: Sequence[int], until: Until | None, before: RunRecord | None
+    ) -> RemedyTrial | None:
+        """Return what came of the runs with these numbers, None if the edit cannot be made, or does harm."""
+        tree = tree_of(self._settings)
+        try:
+            tree.make()
+            change = Change(edit.file, edit.line, edit.old, edit.new, edit.needs)
+            if not tree.is_own(edit.file) or not tree.change([change]):
+                return None
+            settings = settings_in(tree, self._settings, {})
+            runner = Runner(settings, self._launcher, self._observer)
+            recipe = structs.replace(self._recipe, name=f"{self._recipe.name} +edit")
+            plan = plan_group(settings, recipe, runner.space, runner.refused(recipe.flags))
+            trial = tried(runner, plan, settings.cwd, numbers, self._observer, until)
+        except WorkspaceError:
+            return None
+        finally:
+            tree.remove()
+        harms = before is not None and trial.record is not None and repeats_more(before, trial.record)
+        return None if harms else trial.shown
+
+
+def repeats_more(before: RunRecord, after: RunRecord) -> bool:
+    """Whether batches are equal to earlier ones of the same run that were not before, in the steps that both have.
+
+    A seed at the wrong place makes a training repeat by giving it the same batch, or the same noise, again and again.
+    """
+    for a, b in zip(before.trainings, after.trainings, strict=False):
+        steps = min(a.steps, b.steps)
+        if _repeats(b.digests.get(Stage.BATCH, {}), steps) > _repeats(a.digests.get(Stage.BATCH, {}), steps):
+            return True
+    return False
+
+
+def _repeats(batches: Mapping[int, tuple[str, ...]], steps: int) -> int:
+    seen = [tuple(digests) for step, digests in batches.items() if step <= steps]
+    return len(seen) - len(set(seen))
