@@ -15,7 +15,7 @@ from detaudit.model import (
     Evidence,
     FailingFlag,
     FlagFix,
-    FlagTrial,
+    RemedyTrial,
     Group,
     HandLine,
     How,
@@ -234,23 +234,23 @@ def test_many_sources_are_cut() -> None:
 @pytest.mark.parametrize(
     ("trial", "expected"),
     [
-        (FlagTrial(runs=2), ["fix with --flag f, or by hand: f()", "with --flag f, 2 runs match"]),
+        (RemedyTrial(runs=2), ["fix with --flag f, or by hand: f()", "with --flag f, 2 runs match"]),
         (
-            FlagTrial(runs=2, through=1248),
+            RemedyTrial(runs=2, through=1248),
             ["fix with --flag f, or by hand: f()", "with --flag f, 2 runs match through step 1,248"],
         ),
-        (FlagTrial(runs=1, failed=True), ["with --flag f, a run failed"]),
+        (RemedyTrial(runs=1, failed=True), ["with --flag f, a run failed"]),
         (
-            FlagTrial(runs=2, first_difference=Difference(rank=0, step=3, stage=Stage.BATCH)),
+            RemedyTrial(runs=2, first_difference=Difference(rank=0, step=3, stage=Stage.BATCH)),
             ["with --flag f, 2 runs still differ at step 3 (batch)"],
         ),
         (
-            FlagTrial(runs=2, first_difference=Difference(rank=0, step=3, stage=Stage.UPDATE)),
+            RemedyTrial(runs=2, first_difference=Difference(rank=0, step=3, stage=Stage.UPDATE)),
             ["fix with --flag f, or by hand: f()", "with --flag f, 2 runs still differ, but later: at step 3 (update)"],
         ),
     ],
 )
-def test_a_flag_that_was_tried(trial: FlagTrial, expected: list[str]) -> None:
+def test_a_flag_that_was_tried(trial: RemedyTrial, expected: list[str]) -> None:
     fix = FlagFix(flag="f", title="", by_hand="f()", by_hand_when="", trial=trial)
     found = Culprit(how=How.OUTPUT, cause=Cause.KERNEL, rank=0, step=3, stage=Stage.FORWARD, flags=(fix,))
     said = list(traces.lines(replace(TRACES["traced-order"], culprit=found)))

@@ -14,7 +14,7 @@ from detaudit.model import (
     Edit,
     FirstMismatch,
     FlagFix,
-    FlagTrial,
+    RemedyTrial,
     How,
     ModeEffect,
     Narrowed,
@@ -45,7 +45,7 @@ DETERMINISTIC_ALGORITHMS = FlagFix(
     title="Use deterministic torch algorithms; raise if none exists",
     by_hand="torch.use_deterministic_algorithms(True)",
     by_hand_when="after import torch",
-    trial=FlagTrial(runs=2),
+    trial=RemedyTrial(runs=2),
 )
 TENSOR = TensorPair(
     dtype="float32",
@@ -191,7 +191,7 @@ NUMBER = Culprit(
             title="Seed the generators of NumPy",
             by_hand="np.random.default_rng(0)",
             by_hand_when="",
-            trial=FlagTrial(runs=2, first_difference=Difference(rank=0, step=1, stage=Stage.FORWARD)),
+            trial=RemedyTrial(runs=2, first_difference=Difference(rank=0, step=1, stage=Stage.FORWARD)),
         ),
     ),
 )

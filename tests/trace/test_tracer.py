@@ -24,7 +24,7 @@ from detaudit.model import (
     Difference,
     Excerpt,
     FlagFix,
-    FlagTrial,
+    RemedyTrial,
     How,
     Narrowed,
     Obstacle,
@@ -134,7 +134,7 @@ DIFFERS = Difference(rank=0, step=2, stage=Stage.UPDATE)
 
 def fix(flag: str) -> FlagFix:
     row = load_catalogue().get(flag)
-    trial = FlagTrial(runs=2, first_difference=DIFFERS)
+    trial = RemedyTrial(runs=2, first_difference=DIFFERS)
     return FlagFix(flag=row.id, title=row.title, by_hand=row.by_hand, by_hand_when=row.applied_when, trial=trial)
 
 
@@ -315,7 +315,7 @@ def test_the_first_flag_is_tried(tmp_path: Path) -> None:
     launcher = Training(fixed_by=FLAG)
     audit = trace(tmp_path, launcher)
     assert audit.culprit is not None
-    assert audit.culprit.flags[0].trial == FlagTrial(runs=2)
+    assert audit.culprit.flags[0].trial == RemedyTrial(runs=2)
     (step,) = audit.next_steps
     assert (step.purpose, f"--flag {FLAG}" in step.command) == (Purpose.CHECK_FLAG, True)
     assert audit.total_runs == launcher.launched == 8
@@ -325,7 +325,7 @@ def test_a_run_that_fails_with_the_flag_ends_its_trial(tmp_path: Path) -> None:
     launcher = Training(fails_with=FLAG)
     audit = trace(tmp_path, launcher)
     assert audit.culprit is not None
-    assert audit.culprit.flags[0].trial == FlagTrial(runs=1, failed=True)
+    assert audit.culprit.flags[0].trial == RemedyTrial(runs=1, failed=True)
     assert audit.next_steps == ()
     assert audit.total_runs == launcher.launched == 7
 
@@ -333,12 +333,12 @@ def test_a_run_that_fails_with_the_flag_ends_its_trial(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ended_after", "expected"),
     [
-        ([2, 128, 600, 600], FlagTrial(runs=2, through=512)),
-        ([2, 128], FlagTrial(runs=2)),  # with the flag, the training is over before step 512
+        ([2, 128, 600, 600], RemedyTrial(runs=2, through=512)),
+        ([2, 128], RemedyTrial(runs=2)),  # with the flag, the training is over before step 512
     ],
 )
 def test_a_flag_is_tried_four_times_as_far_as_runs_were_ended(
-    tmp_path: Path, ended_after: list[int], expected: FlagTrial
+    tmp_path: Path, ended_after: list[int], expected: RemedyTrial
 ) -> None:
     audit = trace(tmp_path, Training(fixed_by=FLAG, ended_after=ended_after), stepwise=True)
     assert [run.through for run in audit.groups[0].runs] == [2, 128]
@@ -352,7 +352,7 @@ def test_what_differs_with_a_flag_counts_as_far_as_it_was_tried(
 ) -> None:
     audit = trace(tmp_path, Training(ended_after=[2, 128, steps, steps]), stepwise=True)
     assert audit.culprit is not None
-    assert audit.culprit.flags[0].trial == FlagTrial(runs=2, first_difference=differs, through=512)
+    assert audit.culprit.flags[0].trial == RemedyTrial(runs=2, first_difference=differs, through=512)
 
 
 def test_racing_operations_are_recorded_as_far_as_runs_were_ended(tmp_path: Path) -> None:
