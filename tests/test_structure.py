@@ -54,6 +54,7 @@ ROOMS = {
     "runner": {"config", "judge", "launch", "model", "outputs", "runs"},
     "baseline": {"config", "errors", "judge", "model", "outputs", "runs", "store"},
     "compare": {"errors", "judge", "model", "outputs", "runs"},
+    "trial": {"config", "judge", "launch", "model", "runner", "runs"},
     # The jobs behind the commands.
     "audit": {
         "advice", "baseline", "errors", "judge", "launch", "model", "runner", "runs", "source",
@@ -64,11 +65,11 @@ ROOMS = {
     },
     "trace": {
         "advice", "config", "entry_points", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
-        "wire",
+        "trial", "wire",
     },
     "fix": {
         "advice", "config", "errors", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
-        "trace",
+        "trace", "trial",
     },
     "check": {
         "advice", "audit", "baseline", "config", "judge", "launch", "model", "runner", "runs",

@@ -156,14 +156,13 @@ MOST_SUSPECTS = 5
 class Remedies:
     """What can fix a culprit: the flags, for the frameworks and the devices that a run recorded.
 
-    ``varying`` are the variations that were asked to vary. ``files`` are the user's, below ``root``.
+    ``varying`` are the variations that were asked to vary. ``files`` are the user's.
     """
 
     catalogue: Catalogue
     frameworks: Mapping[str, str]
     devices: Sequence[str]
     varying: tuple[Variation, ...] = ()
-    root: Path = Path()
     files: tuple[str, ...] = ()
 
     @property

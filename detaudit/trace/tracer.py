@@ -385,9 +385,7 @@ class Tracer:
         return CulpritContext(
             sources=group.sources,
             code=code,
-            fixes=Remedies(
-                self._request.catalogue, versions(processes), devices, varying, code.root, tuple(sorted(files))
-            ),
+            fixes=Remedies(self._request.catalogue, versions(processes), devices, varying, tuple(sorted(files))),
         )
 
     def _difference(self) -> Difference | None:

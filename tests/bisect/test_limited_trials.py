@@ -16,7 +16,6 @@ from detaudit.judge import policy
 from detaudit.launch import EnoughError, RunOutcome, RunSpec
 from detaudit.model import Bisection, BisectOutcome, Group, Run, Status
 from detaudit.runner import Observer
-from detaudit.runs import environment
 from tests.fakes import hello, settings
 from tests.logs import Writer, hexed, row
 
@@ -115,16 +114,6 @@ def test_an_answer_rests_on_short_runs_and_a_few_whole_ones(tmp_path: Path) -> N
     assert {run.status for run in group_of(audit).runs} == {Status.ENDED, Status.STOPPED}, "no whole run differs"
     assert sum(run.first_difference is not None for run in group_of(audit).runs) >= 2
     assert training.until == {"2"}, "the environments of all runs have one size"
-
-
-@pytest.mark.parametrize(("gpu", "variables"), [(False, 0), (True, 1)])
-def test_a_run_that_was_ended_did_not_say_its_devices_and_a_machine_without_gpus_has_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: bool, variables: int
-) -> None:
-    """Only on a GPU, deterministic algorithms need a variable that is set before Python starts."""
-    monkeypatch.setattr(environment, "has_gpu", lambda: gpu)
-    (needed,) = bisect(tmp_path, Training({KERNEL: 3})).needed or ()
-    assert len(needed.by_hand_first) == variables
 
 
 def test_more_whole_runs_if_that_is_wanted(tmp_path: Path) -> None:

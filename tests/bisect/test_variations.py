@@ -97,7 +97,6 @@ def test_the_variation_with_an_effect(tmp_path: Path) -> None:
     assert (effect.variation, effect.title, effect.cause, effect.fix) == (HASH, row.title, Cause.HASH, row.fix)
     assert (effect.expected, effect.together_with, effect.suspects) == (False, (), ())
     assert effect.flags == ("python-hash-seed",)
-    assert effect.by_hand == (load_catalogue().get("python-hash-seed").by_hand,)
     explanation = Explanation(
         matching=(Stage.FORWARD,), likely=(LikelyCause.BACKWARD_KERNEL, LikelyCause.OPTIMIZER, LikelyCause.RACE)
     )

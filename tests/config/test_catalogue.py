@@ -223,44 +223,6 @@ def test_what_is_done_by_hand_before_python_starts_is_a_command_and_after_an_imp
             assert all(isinstance(one, ast.Expr | ast.Assign) for one in tree.body), row.id
 
 
-@pytest.mark.parametrize(
-    ("flag", "devices", "lines"),
-    [
-        ("torch-seed", [], ["torch.manual_seed(0)"]),
-        (
-            "tensorflow-op-determinism",
-            ["cpu"],
-            [
-                "random.seed(0)",
-                "np.random.seed(0)",
-                "tf.random.set_seed(0)",
-                "tf.config.experimental.enable_op_determinism()",
-            ],
-        ),
-        ("torch-deterministic-algorithms", ["cpu", "cpu"], ["torch.use_deterministic_algorithms(True)"]),
-        (
-            "torch-deterministic-algorithms",
-            ["cuda:0"],
-            ["CUBLAS_WORKSPACE_CONFIG=:4096:8 python train.py", "torch.use_deterministic_algorithms(True)"],
-        ),
-        ("system-aslr-off", [], ["PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1 setarch -R python train.py"]),
-        ("numpy-default-rng", [], []),
-        ("tensorflow-data-deterministic", [], []),
-        ("torch-loader-generator", [], []),
-    ],
-)
-def test_by_hand_comes_with_what_it_requires_and_only_if_it_is_a_line(
-    catalogue: Catalogue, flag: str, devices: list[str], lines: list[str]
-) -> None:
-    assert [one.line for one in catalogue.by_hand(flag, devices)] == lines
-
-
-def test_by_hand_has_the_lines_of_all_that_a_flag_requires(catalogue: Catalogue) -> None:
-    for row in catalogue:
-        lines = catalogue.by_hand(row.id)
-        assert bool(lines) == row.is_line
-        for required in row.requires if lines else ():
-            own = catalogue.by_hand(required)
-            text = " ".join(one.line for one in lines)
-            assert own, f"{row.id} requires {required}, which cannot be done by hand"
-            assert all(one.line.removesuffix(" python train.py") in text for one in own), row.id
+def test_a_command_sets_all_that_a_flag_requires_before_python_starts(catalogue: Catalogue) -> None:
+    command = "PYTHONHASHSEED=0 PYTHONDONTWRITEBYTECODE=1 setarch -R python train.py"
+    assert catalogue.command("system-aslr-off") == command

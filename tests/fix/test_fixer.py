@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from detaudit.config.flags import load_catalogue
 from detaudit.config.options import Until
 from detaudit.fix.candidates import Training, candidates
-from detaudit.fix.fixer import MOST_PROOF, _differing, _horizon, _main, needed_runs, repeats_more
+from detaudit.fix.fixer import MOST_PROOF, _differing, _horizon, _main, needed_runs
 from detaudit.fix.tree import Tree
+from detaudit.fix.trials import repeats_more
 from detaudit.launch.target import Target
 from detaudit.model import Difference, Edit, FlagFix, Group, Run, RunRecord, Source, SourceKind, Stage, Status, Trace
 from detaudit.model import Training as Recorded
@@ -202,7 +203,7 @@ def test_a_line_outside_of_the_project_is_no_candidate(tree: Tree, tmp_path: Pat
 
 
 def _flags(*names: str) -> tuple[FlagFix, ...]:
-    return tuple(FlagFix(flag=name, title="", by_hand="", by_hand_when="") for name in names)
+    return tuple(FlagFix(flag=name, title="") for name in names)
 
 
 def test_source_is_copied_and_data_linked(tree: Tree) -> None:

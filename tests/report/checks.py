@@ -159,7 +159,6 @@ LISTING = VariationEffect(
     suspects=(Source(file="train.py", line=12, kind=SourceKind.LISTING_ORDER, call="os.listdir"),),
     fix="sort the names of files",
     flags=("python-sorted-listings",),
-    by_hand=("sorted(os.listdir(folder))",),
 )
 REVERSED = msgspec.structs.replace(
     a_trial(2, (), 1.5, Stage.BATCH), varied=(Varied(id="listing-order", values=("sorted", "reversed")),)

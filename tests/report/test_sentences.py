@@ -11,17 +11,17 @@ from detaudit.model import (
     Cause,
     Culprit,
     Difference,
+    Edit,
     EffectExample,
     Evidence,
     FailingFlag,
     FlagFix,
-    RemedyTrial,
     Group,
-    HandLine,
     How,
     OutputDifference,
     OutputKind,
     Pass,
+    RemedyTrial,
     RunError,
     Stage,
     Trace,
@@ -234,10 +234,10 @@ def test_many_sources_are_cut() -> None:
 @pytest.mark.parametrize(
     ("trial", "expected"),
     [
-        (RemedyTrial(runs=2), ["fix with --flag f, or by hand: f()", "with --flag f, 2 runs match"]),
+        (RemedyTrial(runs=2), ["fix with --flag f", "with --flag f, 2 runs match"]),
         (
             RemedyTrial(runs=2, through=1248),
-            ["fix with --flag f, or by hand: f()", "with --flag f, 2 runs match through step 1,248"],
+            ["fix with --flag f", "with --flag f, 2 runs match through step 1,248"],
         ),
         (RemedyTrial(runs=1, failed=True), ["with --flag f, a run failed"]),
         (
@@ -246,12 +246,12 @@ def test_many_sources_are_cut() -> None:
         ),
         (
             RemedyTrial(runs=2, first_difference=Difference(rank=0, step=3, stage=Stage.UPDATE)),
-            ["fix with --flag f, or by hand: f()", "with --flag f, 2 runs still differ, but later: at step 3 (update)"],
+            ["fix with --flag f", "with --flag f, 2 runs still differ, but later: at step 3 (update)"],
         ),
     ],
 )
 def test_a_flag_that_was_tried(trial: RemedyTrial, expected: list[str]) -> None:
-    fix = FlagFix(flag="f", title="", by_hand="f()", by_hand_when="", trial=trial)
+    fix = FlagFix(flag="f", title="", trial=trial)
     found = Culprit(how=How.OUTPUT, cause=Cause.KERNEL, rank=0, step=3, stage=Stage.FORWARD, flags=(fix,))
     said = list(traces.lines(replace(TRACES["traced-order"], culprit=found)))
     assert said[-len(expected) :] == expected
@@ -294,33 +294,30 @@ def test_a_verdict_on_the_result_alone_says_that_the_trainings_match() -> None:
     assert groups.where(group).startswith("runs 1 and 2 first differ in a.csv: row 1, target: 3.41 and 3.39: ")
 
 
+EDIT = Edit(file="train.py", line=3, old=("x = f()",), new=("x = f(0)",))
+
+
 @pytest.mark.parametrize(
-    ("fields", "expected"),
+    ("trial", "expected"),
     [
-        ({}, ["fix with --flag f"]),
-        ({"by_hand": "f()", "by_hand_when": "after import f"}, ["fix with --flag f, or by hand, after import f: f()"]),
+        (None, []),
         (
-            {
-                "by_hand": "f()",
-                "by_hand_when": "after import f",
-                "by_hand_first": (HandLine(line="A=1 python train.py", when="before Python starts"),),
-            },
-            [
-                "fix with --flag f, or by hand, all of these:",
-                "  before Python starts: A=1 python train.py",
-                "  after import f: f()",
-            ],
+            RemedyTrial(runs=2),
+            ["suggested edit, train.py:3, with which 2 runs match:", "  - x = f()", "  + x = f(0)"],
         ),
         (
-            {"by_hand": "f()", "by_hand_when": "after import f", "in_place": "train.py:3"},
-            ["fix with --flag f, or by hand: train.py:3 has f() already, which is not enough"],
+            RemedyTrial(runs=2, first_difference=Difference(rank=0, step=3, stage=Stage.FORWARD)),
+            ["with an edit of this line, 2 runs still differ at step 3 (forward)"],
         ),
+        (RemedyTrial(runs=1, failed=True), ["with an edit of this line, a run failed"]),
     ],
 )
-def test_what_is_by_hand_comes_whole_or_not_at_all(fields: dict[str, Any], expected: list[str]) -> None:
-    fix = FlagFix(flag="f", title="", **{"by_hand": "", "by_hand_when": "", **fields})
-    found = Culprit(how=How.OUTPUT, cause=Cause.KERNEL, rank=0, step=3, stage=Stage.FORWARD, flags=(fix,))
-    assert list(traces.fixes(found)) == expected
+def test_an_edit_is_advised_if_it_was_tried_and_helps(trial: RemedyTrial | None, expected: list[str]) -> None:
+    culprit = Culprit(
+        how=How.SOURCE, cause=Cause.SEED, rank=0, step=3, stage=Stage.FORWARD, suggested_edit=EDIT, edit_trial=trial
+    )
+    said = list(traces.lines(replace(TRACES["traced-order"], culprit=culprit)))
+    assert said[1:] == expected
 
 
 def test_a_line_that_may_run_more_than_once_is_told_in_words() -> None:

@@ -14,7 +14,6 @@ from detaudit.model import (
     Edit,
     FirstMismatch,
     FlagFix,
-    RemedyTrial,
     How,
     ModeEffect,
     Narrowed,
@@ -23,6 +22,7 @@ from detaudit.model import (
     Operation,
     Pass,
     Purpose,
+    RemedyTrial,
     Replay,
     ReplayedPass,
     ReplayVerdict,
@@ -43,8 +43,6 @@ DIFFERS = Difference(rank=0, step=12, stage=Stage.BACKWARD)
 DETERMINISTIC_ALGORITHMS = FlagFix(
     flag="torch-deterministic-algorithms",
     title="Use deterministic torch algorithms; raise if none exists",
-    by_hand="torch.use_deterministic_algorithms(True)",
-    by_hand_when="after import torch",
     trial=RemedyTrial(runs=2),
 )
 TENSOR = TensorPair(
@@ -167,6 +165,7 @@ ORDER = Culprit(
     code="names = list(set(found))",
     source=Source(file="data.py", line=7, kind=SourceKind.SET_ORDER, suspect=True),
     operation=Operation(name="aten.lift_fresh.default", op_location="train.py:12"),
+    edit_trial=RemedyTrial(runs=2),
     suggested_edit=Edit(
         file="data.py", line=7, old=("    names = list(set(found))",), new=("    names = sorted(set(found))",)
     ),
@@ -189,8 +188,6 @@ NUMBER = Culprit(
         FlagFix(
             flag="numpy-default-rng",
             title="Seed the generators of NumPy",
-            by_hand="np.random.default_rng(0)",
-            by_hand_when="",
             trial=RemedyTrial(runs=2, first_difference=Difference(rank=0, step=1, stage=Stage.FORWARD)),
         ),
     ),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from detaudit.config.flags import load_catalogue
-from detaudit.model import Cause, Edit, FlagFix, HandLine, Source, SourceKind
+from detaudit.model import Cause, Edit, FlagFix, Source, SourceKind
 from detaudit.trace.culprit import Attribution, Remedies, UserCode, blame_source, choose
 
 CODE = """import os, random
@@ -56,11 +56,7 @@ def test_the_cause_and_the_fixes_of_a_line(
 ) -> None:
     edit = Edit(file="data.py", line=found.line, old=(LINES[found.line - 1],), new=(edited,), needs=needs)
     rows = [CATALOGUE.get(flag) for flag in flags]
-    lines = [(*CATALOGUE.by_hand(flag), HandLine(line="", when=""))[0] for flag in flags]
-    fixes = tuple(
-        FlagFix(flag=row.id, title=row.title, by_hand=line.line, by_hand_when=line.when)
-        for row, line in zip(rows, lines, strict=True)
-    )
+    fixes = tuple(FlagFix(flag=row.id, title=row.title) for row in rows)
     assert blame_source(found, code, FIXES) == Attribution("data.py", found.line, found, cause, fixes, edit)
 
 
@@ -118,24 +114,14 @@ def test_a_line_that_may_run_more_than_once_has_no_edit_and_is_said_to_be_repeat
     assert (blamed.edit, blamed.repeated) == (None, True)
 
 
-def test_a_call_after_the_import_is_no_advice_against_a_line_that_seeds_again(tmp_path: Path) -> None:
+def test_a_line_that_seeds_again_and_one_that_draws_have_the_same_flag(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import numpy as np\nnp.random.seed()\nx = np.random.rand()\n")
     fixes = Remedies(CATALOGUE, {"torch": "2.13.0", "numpy": "2.4.6"}, ["cpu"])
     code = UserCode(root=tmp_path, cwd=tmp_path)
     again = Source(file="train.py", line=2, kind=SourceKind.UNSEEDED, call="numpy.random.seed")
     draws = Source(file="train.py", line=3, kind=SourceKind.UNSEEDED, call="rand", generators=("numpy.random",))
     blamed = blame_source(again, code, fixes)
-    assert [(fix.flag, fix.by_hand) for fix in blamed.flags] == [("numpy-seed", "")]
+    assert [fix.flag for fix in blamed.flags] == ["numpy-seed"]
     assert blamed.edit is not None
     assert blamed.edit.new == ("np.random.seed(0)",)
-    (fix,) = blame_source(draws, code, fixes).flags
-    assert (fix.flag, fix.by_hand) == ("numpy-seed", "np.random.seed(0)")
-
-
-def test_what_the_script_has_already_is_said_to_be_in_place(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("import torch\ntorch.manual_seed(1)\n")
-    fixes = Remedies(CATALOGUE, {"torch": "2.13.0"}, ["cpu"], root=tmp_path, files=("train.py",))
-    (fix, *_) = fixes.flags(Cause.SEED, None)
-    assert (fix.flag, fix.in_place) == ("torch-seed", "train.py:2")
-    (fix, *_) = Remedies(CATALOGUE, {"torch": "2.13.0"}, ["cpu"]).flags(Cause.SEED, None)
-    assert fix.in_place == ""
+    assert [fix.flag for fix in blame_source(draws, code, fixes).flags] == ["numpy-seed"]

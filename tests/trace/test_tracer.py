@@ -24,7 +24,6 @@ from detaudit.model import (
     Difference,
     Excerpt,
     FlagFix,
-    RemedyTrial,
     How,
     Narrowed,
     Obstacle,
@@ -32,6 +31,7 @@ from detaudit.model import (
     Operation,
     Pass,
     Purpose,
+    RemedyTrial,
     Replay,
     Source,
     SourceKind,
@@ -135,7 +135,7 @@ DIFFERS = Difference(rank=0, step=2, stage=Stage.UPDATE)
 def fix(flag: str) -> FlagFix:
     row = load_catalogue().get(flag)
     trial = RemedyTrial(runs=2, first_difference=DIFFERS)
-    return FlagFix(flag=row.id, title=row.title, by_hand=row.by_hand, by_hand_when=row.applied_when, trial=trial)
+    return FlagFix(flag=row.id, title=row.title, trial=trial)
 
 
 def operation(*launched: int, **fields: Any) -> Operation:
