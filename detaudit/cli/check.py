@@ -17,6 +17,7 @@ from detaudit.cli.execute import Shown, execute, print_python
 from detaudit.cli.help import Command
 from detaudit.cli.options import (
     RUNS,
+    declared,
     engine_option,
     format_option,
     jobs_options,
@@ -71,6 +72,7 @@ _EXAMPLES = (
         help="Baseline file; commit it.")  # fmt: skip
 @option("--runs", group=RUNS, type=click.IntRange(1), metavar="N",
         help="Number of runs of each audit. [default: those of its configuration, or 3]")  # fmt: skip
+@declared("history")
 @jobs_options
 @engine_option
 @spread_option
@@ -84,6 +86,7 @@ def command(
     force: bool,
     runs: int | None,
     gates: tuple[str, ...],
+    history: bool,
     config: Path | None,
     lock: Path,
     jobs: int | None,
@@ -113,6 +116,7 @@ def command(
         _request(name, audit, catalogue, folder, mark, jobs_of(jobs, devices, audit.runs), here=engine is None)
         for name, audit in audits.items()
     ]
+    requests = [one if history else one.without_history() for one in requests]
 
     print_python([request.settings.target for request in requests], quiet)
 

@@ -109,6 +109,7 @@ class SettingsLine(Line, frozen=True, tag="settings"):
     environ: dict[str, dict[str, str]]
     files: tuple[str, ...]
     versions: dict[str, str] = {}
+    packages: tuple[str, ...] = ()
 
 
 class Generators(Line, frozen=True, tag="generators"):
@@ -235,6 +236,13 @@ class Read(Line, frozen=True, tag="read"):
     at: int
 
 
+class Data(Line, frozen=True, tag="data"):
+    """Files that the process read and had not written before; ``spent``: and more that it did not note."""
+
+    paths: tuple[str, ...]
+    spent: bool = False
+
+
 class Bye(Line, frozen=True, tag="bye"):
     """The process, or a task that it did for a pool, ended in an orderly way, after so many threads and rows."""
 
@@ -264,6 +272,7 @@ DECODER = msgspec.json.Decoder(
     | Wrote
     | Left
     | Read
+    | Data
     | Bye
 )
 

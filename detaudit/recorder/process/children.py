@@ -97,6 +97,8 @@ def watch_subprocess(subprocess: Any, recorder: Recorder) -> None:
 
 
 _MOST = 100_000
+_MOST_READ = 10_000
+_SOURCES = (".py", ".pyc", ".pyi")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 _SYSTEM = ("/dev/", "/proc/", "/sys/", "/run/")
 _LIBRARY = os.path.realpath(os.path.dirname(os.__file__)) + os.sep
@@ -125,6 +127,8 @@ class _Outputs:
         self._left: dict[str, bool] = {}
         self._removed: set[str] = set()
         self._lines = {False: 0, True: 0}
+        self.opened: set[str] = set()  # paths, and names by which files were opened
+        self.data: dict[str, None] = {}
 
     def path_of(self, file: Any, descriptor: Any = -1) -> str:
         """Return the path of a file, with the links of its folder resolved; "" of what is no path."""
@@ -152,6 +156,8 @@ class _Outputs:
         """
         if not path:
             return
+        if len(self.opened) < _MOST:
+            self.opened.add(path)
         if follow and path not in self._written and os.path.islink(path):
             path = os.path.realpath(path)
         if reads:
@@ -217,6 +223,18 @@ class _Outputs:
         user_frame = frames.user_frame(frame)
         file, line = frames.location(user_frame) if user_frame is not None else ("", 0)
         self._sink.write({"k": "read", "path": path, "file": file, "line": line, "at": time.monotonic_ns()})
+
+    def opens(self, file: str) -> None:
+        """Note that a file is about to be read: data, if this process did not write it before."""
+        path = self.path_of(file)
+        known = path in self.opened or path.endswith(_SOURCES) or self._is_dropped(path)
+        self.opened.update((file, path))
+        if path and not known:
+            self.data[path] = None
+
+    def leave(self) -> None:
+        """Note that relative names mean other files from now on."""
+        self.opened.difference_update([name for name in self.opened if not os.path.isabs(name)])
 
     def finish(self) -> None:
         """Write which temporary files are left, which later runs may read."""
@@ -285,11 +303,20 @@ _outputs: list[_Outputs] = []
 """Those of this process, since the recorder was loaded."""
 
 
+def data_read() -> tuple[list[str], bool]:
+    """Return the files that this process read, and whether there were more. What native code reads is not seen."""
+    if not _outputs:
+        return [], True
+    own = _outputs[0]
+    return list(own.data)[:_MOST_READ], len(own.data) > _MOST_READ or len(own.opened) >= _MOST
+
+
 def watch_files(recorder: Recorder) -> None:
     """Record what is opened, renamed, linked and cut short."""
     sink, outputs = recorder.sink, _Outputs(recorder, os.environ[wire.ENV_LOGS])
     _outputs.append(outputs)
     unread, names, path_of = outputs.unread, outputs.names, outputs.path_of
+    opened, data = outputs.opened, outputs.data
 
     def writes(file: Any, _: Any, flags: int) -> None:
         append = bool(flags & os.O_APPEND) and not flags & os.O_TRUNC
@@ -302,6 +329,7 @@ def watch_files(recorder: Recorder) -> None:
         "os.truncate": lambda file, length: outputs.wrote(path_of(file)),
         "os.remove": lambda file, at=-1: outputs.removed(path_of(file, at)),
         "os.mkdir": lambda path, mode, at=-1: outputs.made(path_of(path, at)),
+        "os.chdir": lambda path: outputs.leave(),
         "sqlite3.connect": lambda file, *_: outputs.wrote(_database(path_of, file), reads=True),
         **dict.fromkeys(writers.PROGRAMS, writers.count),  # here, because a hook is called at every event
     }
@@ -314,9 +342,12 @@ def watch_files(recorder: Recorder) -> None:
             if flags & _WRITING:
                 if not isinstance(arguments[0], int):
                     sink.guarded("open", lambda: writes(*arguments))
-            elif unread and isinstance(arguments[0], str) and arguments[0].rpartition(os.sep)[2] in names:
-                frame = sys._getframe().f_back
-                sink.guarded("open", lambda: outputs.read(path_of(arguments[0]), frame))
+            elif isinstance(arguments[0], str):
+                if unread and arguments[0].rpartition(os.sep)[2] in names:
+                    frame = sys._getframe().f_back
+                    sink.guarded("open", lambda: outputs.read(path_of(arguments[0]), frame))
+                if arguments[0] not in opened and len(data) <= _MOST_READ and len(opened) < _MOST:
+                    sink.guarded("open", lambda: outputs.opens(arguments[0]))
         elif event in changes:
             sink.guarded(event, lambda: changes[event](*arguments))
 
