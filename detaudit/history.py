@@ -37,10 +37,15 @@ _LEARNED = ("packages", "frameworks", "cuda", "cudnn")
 
 
 def options(settings: Settings) -> dict[str, Any]:
-    """Return the options that are not as by default, and a digest of the variables that a project sets."""
-    texts = {name: value for name, value in written(settings).items() if name not in _NEUTRAL}
-    if settings.env:
-        texts["env"] = hashlib.sha256(repr(sorted(settings.env.items())).encode(errors="replace")).hexdigest()
+    """Return the options that are not as by default, and a digest of the variables that a project sets.
+
+    A copy in which changes are tried is as the folder that it is of.
+    """
+    of_copy = ("isolate", "isolate_root", "PYTHONPATH") if settings.linked else ()
+    texts = {name: value for name, value in written(settings).items() if name not in (*_NEUTRAL, *of_copy)}
+    variables = sorted((name, value) for name, value in settings.env.items() if name not in of_copy)
+    if variables:
+        texts["env"] = hashlib.sha256(repr(variables).encode(errors="backslashreplace")).hexdigest()
     return texts
 
 
@@ -73,7 +78,7 @@ def considered(group: Group, audit: Audit, settings: Settings, record: RunRecord
         runs = _runs(folder, one)
         if runs.differing:
             every.append(runs)
-        elif one.verdict is Verdict.DETERMINISTIC and one.through == group.through and compared < MOST_COMPARED:
+        elif _all_match(one) and one.through == group.through and compared < MOST_COMPARED:
             compared += 1
             same = _matches(folder, one, group, audit, settings, record)
             every += [runs] if same else []
@@ -88,6 +93,11 @@ def considered(group: Group, audit: Audit, settings: Settings, record: RunRecord
         warnings = (*warnings, EarlierResultDiffers(folders=tuple(others)))
     surer = verdict.confidence(group.compared + total) if group.confidence is not None else None
     return replace(group, confidence=surer, warnings=warnings, earlier=tuple(every))
+
+
+def _all_match(group: Group) -> bool:
+    """Whether an earlier group was deterministic, but for what audits before it said."""
+    return group.verdict is Verdict.DETERMINISTIC or isinstance(group.reason, EarlierRunsDiffer)
 
 
 def _runs(folder: Path, group: Group) -> EarlierRuns:
@@ -171,10 +181,13 @@ def _learned(value: Any) -> Mapping[str, Any]:
 def _same(group: Group, audit: Audit, settings: Settings) -> Iterator[tuple[Path, Group]]:
     """Yield the groups of earlier audits of the same training with their results folders, the newest first.
 
-    Trials of a bisection, a trace or a fix are none of them.
+    Trials of a bisection, a trace or a fix are none of them, and a copy of a folder adds nothing.
     """
+    known = set()
     for folder, earlier in _earlier(settings) if settings.history else ():
-        if type(earlier) is Audit and is_same(earlier, audit):
+        runs = (earlier.started, *(run.wall_s for one in earlier.groups for run in one.runs))
+        if type(earlier) is Audit and runs not in known and is_same(earlier, audit):
+            known.add(runs)
             yield from ((folder, one) for one in earlier.groups if is_same_recipe(one, group))
 
 

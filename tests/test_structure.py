@@ -64,8 +64,8 @@ ROOMS = {
         "advice", "config", "errors", "history", "judge", "launch", "model", "runner", "runs", "source", "store",
     },
     "trace": {
-        "advice", "config", "entry_points", "history", "judge", "launch", "model", "private", "runner", "runs", "source",
-        "store", "wire",
+        "advice", "config", "entry_points", "history", "judge", "launch", "model", "private", "runner", "runs",
+        "source", "store", "wire",
     },
     "fix": {
         "advice", "config", "errors", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
