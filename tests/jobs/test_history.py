@@ -17,7 +17,7 @@ from detaudit import history, store
 from detaudit.audit import Auditor
 from detaudit.judge import verdict
 from detaudit.launch.plan import Settings
-from detaudit.model import SCHEMA_VERSION, Audit, Check, CheckedAudit, CheckVerdict, Group, Varied, Verdict
+from detaudit.model import SCHEMA_VERSION, Audit, Check, CheckedAudit, CheckVerdict, Group, Trace, Varied, Verdict
 from detaudit.model.problems import EarlierRunsDiffer
 from detaudit.model.warnings import EarlierResultDiffers
 from detaudit.report import groups
@@ -162,6 +162,22 @@ def test_audits_of_checks_count_and_reports_of_other_jobs_do_not(project: Projec
     found = only(project.audit("a", "a"))
     assert isinstance(found.reason, EarlierRunsDiffer)
     assert found.reason.folders == (str(folder / "small"),)
+
+
+def test_trials_of_other_jobs_are_no_audits(project: Project) -> None:
+    before = project.audit("a", "b")
+    values = {name: getattr(before, name) for name in before.__struct_fields__}
+    store.save(
+        project.newest, Trace(**values, culprit=None, narrowed_to=None, observer_effect=False, passes=(), total_runs=2)
+    )
+    assert only(project.audit("a", "a")).verdict is Verdict.DETERMINISTIC
+
+
+def test_runs_that_were_ended_elsewhere_are_not_counted(project: Project) -> None:
+    before = project.audit("a", "a")
+    ended = msgspec.structs.replace(only(before), through=1)
+    store.save(project.newest, msgspec.structs.replace(before, groups=(ended,)))
+    assert only(project.audit("a", "a")).earlier == ()
 
 
 def edited(project: Project) -> None:
