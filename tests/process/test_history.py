@@ -148,3 +148,20 @@ def test_what_runs_read_is_noted_with_its_digest(project: Project) -> None:
     assert {name for name, text in texts.items() if len(text) == 64} == {*texts} - {"missing.yaml"}
     assert {*done.json["code"]} == {"train.py", "training.py"}
     assert len(done.json["installed"]) == 64
+
+
+def test_of_more_files_than_are_noted_nothing_is_known(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import contextlib
+        from training import train
+
+        for number in range(10_001):
+            with contextlib.suppress(OSError):
+                open(f"{number}.png")
+        train(seed=0)
+        """,
+    )
+    done = project.detaudit("run", "train.py", "--runs", "2", "--format", "json")
+    assert (done.code, done.json["data"]) == (0, None)

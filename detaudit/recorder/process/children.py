@@ -234,7 +234,7 @@ class _Outputs:
 
     def leave(self) -> None:
         """Note that relative names mean other files from now on."""
-        self.opened.difference_update([name for name in self.opened if not os.path.isabs(name)])
+        self.opened.difference_update([name for name in [*self.opened] if not os.path.isabs(name)])
 
     def finish(self) -> None:
         """Write which temporary files are left, which later runs may read."""

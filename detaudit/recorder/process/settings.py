@@ -79,7 +79,7 @@ class SettingsRecorder:
         self._changes, self._wanted = 0, False
         self._script = ""
         self._written: dict[str, Any] = {}
-        self._data = -1
+        self._data: tuple[int, bool | None] = 0, None
 
     def install(self) -> None:
         """Wrap the methods that change os.environ, to record the changes that the script makes."""
@@ -148,12 +148,12 @@ class SettingsRecorder:
             self._written = line
             self._sink.write(line)
         paths, spent = children.data_read()
-        if len(paths) > self._data:
-            self._sink.write({"k": "data", "paths": paths[max(0, self._data) :], "spent": spent})
-            self._data = len(paths)
+        if (len(paths), spent) != self._data:
+            self._sink.write({"k": "data", "paths": paths[self._data[0] :], "spent": spent})
+            self._data = len(paths), spent
 
     def _forget(self) -> None:
-        self._changes, self._written, self._data = 0, {}, -1
+        self._changes, self._written, self._data = 0, {}, (0, None)
 
 
 def _own(module: Any, name: str) -> Any:
