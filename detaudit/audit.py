@@ -235,6 +235,7 @@ class Auditor:
         if self._next_run(plan, group) is None:
             self._check_state(plan, group)
             self._audit.consider_earlier(group)
+            store.save(self._settings.out, self.result())
 
     def _next_run(self, plan: GroupPlan, group: GroupInProgress) -> NextRun | None:
         climbs = self._settings.stepwise and len(plan.jobs.slots) == 1

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -28,6 +29,9 @@ MOST = 100
 
 MOST_COMPARED = 20
 """With the runs of how many of the newest audits those of a new one are compared, a run of each."""
+
+MOST_S = 10.0
+"""For so many seconds: the logs of a long training take some time to read."""
 
 _NEUTRAL = ("timeout", "fail_fast", "stages", "history")
 """Options that change neither the result of a run nor what decides about it."""
@@ -73,12 +77,12 @@ def considered(group: Group, audit: Audit, settings: Settings, record: RunRecord
         return group
     every: list[EarlierRuns] = []
     others: list[str] = []
-    compared = 0
+    compared, until = 0, time.monotonic() + MOST_S
     for folder, one in _same(group, audit, settings):
         runs = _runs(folder, one)
         if runs.differing:
             every.append(runs)
-        elif _all_match(one) and one.through == group.through and compared < MOST_COMPARED:
+        elif _all_match(one) and one.through == group.through and compared < MOST_COMPARED and time.monotonic() < until:
             compared += 1
             same = _matches(folder, one, group, audit, settings, record)
             every += [runs] if same else []
@@ -116,15 +120,15 @@ def _matches(
     run = group.first_finished
     if run is None or record is None:
         return None
-    try:
-        then = baseline.load(str(folder), earlier.recipe.name, settings.loss_pattern).recording.run
-    except DetauditError:  # its event logs are gone, or of another version
-        return None
     relevant = environment.relevant(audit.environment)
     now = baseline.recording_of(audit.target, group.recipe, relevant, run, record).run
-    if comparer.first_difference(then, now, shared=True) is not None:
-        return False
-    return None if comparer.open_output(then, now) is not None else True
+    try:
+        then = baseline.load(str(folder), earlier.recipe.name, settings.loss_pattern).recording.run
+        if comparer.first_difference(then, now, shared=True) is not None:
+            return False
+        return None if comparer.open_output(then, now) is not None else True
+    except DetauditError:  # its event logs are gone, changed, or of another version
+        return None
 
 
 # Which audits are surely of the same training.

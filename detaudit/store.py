@@ -1,5 +1,6 @@
 """Keep audits on disk, and read them back."""
 
+import contextlib
 import os
 from datetime import datetime
 from pathlib import Path
@@ -105,7 +106,10 @@ def newest() -> Path:
 
 def all_results(folder: Path = Path(RESULTS)) -> list[Path]:
     """Return the results folders in ``folder``, the working directory's .detaudit, the newest first."""
-    results = {path.parent: path.stat().st_mtime for name in (FILE, CHECK) for path in folder.glob(f"*/{name}")}
+    results: dict[Path, float] = {}
+    for path in (path for name in (FILE, CHECK) for path in folder.glob(f"*/{name}")):
+        with contextlib.suppress(OSError):  # removed meanwhile
+            results[path.parent] = path.stat().st_mtime
     return sorted(results, key=results.__getitem__, reverse=True)
 
 

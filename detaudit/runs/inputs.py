@@ -46,7 +46,7 @@ class Inputs:
         self._data: dict[str, str] = {}
         self._packages: set[str] = set()
         self._taken, self._unknown = False, False
-        self._digest(word for word in words if not word.endswith(".py") and (cwd / word).is_file())
+        self._digest(word for word in words if not word.endswith(".py") and os.path.isfile(cwd / word))
 
     def take(self, processes: Sequence[Process], ran_in: Path) -> None:
         """Take in a run, which worked ``ran_in`` a copy of the folder, or in it."""

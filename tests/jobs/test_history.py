@@ -123,6 +123,21 @@ def test_runs_whose_logs_are_gone_cannot_be_compared(project: Project) -> None:
     assert only(project.audit("a", "a")).earlier == ()
 
 
+def test_what_an_audit_says_of_earlier_ones_is_kept_in_its_folder(project: Project) -> None:
+    project.audit("a", "b")
+    requested = project.settings(runs=2)
+    found = Auditor(requested, FakeLauncher(*[project.script_of("a")] * 2)).run()
+    assert store.load(requested.out).verdict is found.verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_long_training_is_compared_for_some_seconds_only(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.audit("a", "a")
+    monkeypatch.setattr(history, "MOST_S", 0.0)
+    assert only(project.audit("a", "a")).earlier == ()
+    project.audit("a", "b")
+    assert only(project.audit("a", "a")).verdict is Verdict.INCONCLUSIVE
+
+
 def test_a_run_that_failed_is_no_difference_of_results(project: Project) -> None:
     requested = project.settings(runs=3)
     scripts = [project.script_of("a"), project.script_of("a"), run([], exit_code=1)]

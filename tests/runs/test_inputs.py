@@ -84,7 +84,7 @@ def test_of_large_data_size_and_times_count(tmp_path: Path, monkeypatch: pytest.
 def test_a_file_that_the_command_names_is_data(tmp_path: Path) -> None:
     written(tmp_path / "launch.sh", "python train.py")
     written(tmp_path / "train.py", "train()")
-    known = Inputs(tmp_path, ("./launch.sh", "train.py", "--lr", "0.1"))
+    known = Inputs(tmp_path, ("./launch.sh", "train.py", "--lr", "0.1", "{" * 5000, "a\0b"))
     known.take([process()], tmp_path)
     assert known.data == {"./launch.sh": digest("python train.py")}
 
