@@ -28,6 +28,7 @@ from detaudit.model import (
     Verdict,
     Warning,
 )
+from detaudit.model.problems import EarlierRunsDiffer
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
 
 _SHOWN = 5
@@ -64,7 +65,7 @@ def next_steps(
     if leftovers and not settings.isolate:
         isolated = dataclasses.replace(settings, isolate=True)
         steps.append((command(isolated, "--runs", str(settings.runs)), Purpose.ISOLATE))
-    elif Verdict.NONDETERMINISTIC in verdicts:
+    elif Verdict.NONDETERMINISTIC in verdicts or any(isinstance(one.reason, EarlierRunsDiffer) for one in groups):
         steps += _after_difference(settings, groups, fixed=fixing is not None)
     if fixing is not None:
         words = ("--runs", str(settings.runs), *fixing.options)

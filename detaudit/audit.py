@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from detaudit import advice, baseline, store
+from detaudit import advice, baseline, history, store
 from detaudit.errors import StorageError, WorkspaceError
 from detaudit.judge import verdict
 from detaudit.judge.group import GroupInProgress
@@ -38,7 +38,7 @@ from detaudit.model.files import FreshStart, LeftState
 from detaudit.model.warnings import AuditStopped, RunsFailAlike, RunsLeftNothing
 from detaudit.runner import Limits, MakeRunner, Observer, Result, Runner, SideBySide
 from detaudit.runs import environment
-from detaudit.runs.log import loaded_files
+from detaudit.runs.inputs import Inputs
 from detaudit.runs.status import stopped
 from detaudit.source import machine_reads
 
@@ -57,7 +57,7 @@ class AuditInProgress:
         self._groups: list[Group] = []
         self._first: tuple[AppliedRecipe, Result] | None = None
         self._plan: GroupPlan | None = None
-        self._code: dict[str, str] = {}
+        self._inputs = Inputs(settings.cwd, settings.target.words)
         self._read: tuple[int, tuple[Source, ...]] = (0, ())
         self.stopped: list[Warning] = []
 
@@ -88,6 +88,10 @@ class AuditInProgress:
         self._groups[-1] = group.result()
         return self._groups[-1]
 
+    def consider_earlier(self, group: GroupInProgress) -> None:
+        """Take in what earlier audits say of a group that is complete."""
+        self._groups[-1] = history.considered(group.result(), self.report(), self._settings, group.record)
+
     def add(self, group: GroupInProgress, result: Result) -> Group:
         """Take in a run of the group, and return what the group shows now."""
         self.take(group, result)
@@ -100,9 +104,7 @@ class AuditInProgress:
             self._environment, self._elsewhere = copy.deepcopy(dict(result.machine.described)), True
         environment.add_processes(self._environment, result.processes)
         if self._plan is not None:
-            cwd = self._plan.spec(result.run.id).cwd
-            names = loaded_files(result.processes, cwd) - {*self._code}
-            self._code |= store.digests_of_code(self._settings.cwd, names)
+            self._inputs.take(result.processes, self._plan.spec(result.run.id).cwd)
         if self._first is None and result.run.finished:
             self._first = group.recipe, result
 
@@ -111,14 +113,14 @@ class AuditInProgress:
         """What the script reads of its machine; only runs that match ask for that, and only if nothing varied yet."""
         if self._settings.vary or not any(group.verdict is Verdict.DETERMINISTIC for group in self._groups):
             return ()
-        if self._read[0] != len(self._code):
-            self._read = len(self._code), machine_reads.reads(self._settings.cwd, sorted(self._code))
+        if self._read[0] != len(self.code):
+            self._read = len(self.code), machine_reads.reads(self._settings.cwd, sorted(self.code))
         return self._read[1]
 
     @property
     def code(self) -> Mapping[str, str]:
         """The user's source files that the runs loaded, as people name them, with their digests."""
-        return self._code
+        return self._inputs.code
 
     @property
     def recording(self) -> Recording | None:
@@ -157,7 +159,10 @@ class AuditInProgress:
             ended=now(),
             across=settings.across,
             loss_pattern=settings.loss_pattern.pattern if settings.loss_pattern else None,
-            code=dict(sorted(self._code.items())),
+            code=dict(sorted(self.code.items())),
+            data=self._inputs.data if not self._elsewhere else None,
+            installed=self._inputs.installed,
+            options=history.options(settings),
         )
 
 
@@ -185,7 +190,7 @@ class Auditor:
         if share := settings.jobs.slots[0].cpus:
             described["cpus"] = len(share)
         self._audit = AuditInProgress(settings, described)
-        self._steps = store.earlier_steps(settings) if settings.stepwise else None
+        self._steps = history.earlier_steps(settings) if settings.stepwise else None
 
     def run(self) -> Audit:
         """Audit every recipe in turn and return the report."""
@@ -229,6 +234,8 @@ class Auditor:
                 raise
         if self._next_run(plan, group) is None:
             self._check_state(plan, group)
+            self._audit.consider_earlier(group)
+            store.save(self._settings.out, self.result())
 
     def _next_run(self, plan: GroupPlan, group: GroupInProgress) -> NextRun | None:
         climbs = self._settings.stepwise and len(plan.jobs.slots) == 1

@@ -1,5 +1,6 @@
 """The job behind ``check``: each audit of a project, one by one, and the gates that judge it."""
 
+import dataclasses
 import math
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -58,7 +59,7 @@ from detaudit.model.check import (
     StopUnusable,
 )
 from detaudit.model.fact import now
-from detaudit.model.problems import OutputsOpen
+from detaudit.model.problems import EarlierRunsDiffer, OutputsOpen
 from detaudit.model.sources import COMPLETION, SEEDING
 from detaudit.model.warnings import BaselineNotWritten, BaselineWithoutAudit
 from detaudit.runner import MakeRunner, Observer, Runner, stop_and_resume
@@ -224,6 +225,10 @@ class CheckRequest:
     stop: Target | None = None
     make_runner: MakeRunner = Runner
 
+    def without_history(self) -> "CheckRequest":
+        """Return the same audit, to be judged without earlier ones."""
+        return dataclasses.replace(self, settings=dataclasses.replace(self.settings, history=False))
+
 
 class Checker:
     """Runs one check. After an interruption, ``result`` has what finished before it.
@@ -245,8 +250,9 @@ class Checker:
         force: bool = False,
         defined: Collection[str] = (),
     ) -> None:
-        self._requests, self._command, self._out, self._lock, self._update = requests, command, out, lock, update
-        self._force, self._defined = force, {*defined, *(one.name for one in requests)}
+        self._requests = [one.without_history() if force else one for one in requests]
+        self._command, self._out, self._lock, self._update = command, out, lock, update
+        self._defined = {*defined, *(one.name for one in requests)}
         self._launcher, self._observer = launcher, observer
         self._started = now()
         self._baselines: Mapping[str, Recording] = baseline.read_lock(lock) if lock.exists() else {}
@@ -266,7 +272,7 @@ class Checker:
             try:
                 audit = auditor.run()
                 recording = auditor.recording
-                gates_ = self._gates(one, audit.groups[0], recording, auditor.code)
+                gates_ = self._gates(one, audit.groups[0], recording)
             except KeyboardInterrupt:
                 self._audits.append(CheckedAudit(name=one.name, audit=auditor.result(interrupted=True), gates=()))
                 raise
@@ -277,13 +283,10 @@ class Checker:
         self._keep()
         return self.result()
 
-    def _gates(
-        self, one: CheckRequest, group: Group, recording: Recording | None, code: Mapping[str, str]
-    ) -> tuple[Gate, ...]:
+    def _gates(self, one: CheckRequest, group: Group, recording: Recording | None) -> tuple[Gate, ...]:
         gates = [repeatable(group)]
-        if self._update and not self._force and gates[0].status is GateStatus.PASSED:
-            earlier = store.earlier_difference(one.settings, code, group.recipe)
-            gates = [differed_earlier(group, advice.shown(earlier))] if earlier is not None else gates
+        if self._update and isinstance(group.reason, EarlierRunsDiffer):
+            gates = [differed_earlier(group, group.reason.folders[0])]
         if one.audit.baseline and not self._update:
             gates.append(same_as_baseline(one.audit, group, recording, self._baselines.get(one.name)))
         if one.resume is not None:

@@ -1,9 +1,7 @@
-"""Keep audits on disk, read them back, and find earlier ones of the same command."""
+"""Keep audits on disk, and read them back."""
 
 import contextlib
-import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -12,16 +10,13 @@ import msgspec
 from detaudit import private
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.launch import MARK, RESULTS
-from detaudit.launch.plan import Settings
 from detaudit.launch.put_aside import recover
 from detaudit.model import (
     SCHEMA_VERSION,
-    AppliedRecipe,
     Audit,
     Bisection,
     Check,
     Fix,
-    Group,
     Trace,
     VariationBisection,
     to_json,
@@ -119,7 +114,10 @@ def chosen(folder: Path | None, *, last: bool, command: str) -> Path:
 
 def all_results(folder: Path = Path(RESULTS)) -> list[Path]:
     """Return the results folders in ``folder``, the working directory's .detaudit, the newest first."""
-    results = {path.parent: path.stat().st_mtime for name in (FILE, CHECK) for path in folder.glob(f"*/{name}")}
+    results: dict[Path, float] = {}
+    for path in (path for name in (FILE, CHECK) for path in folder.glob(f"*/{name}")):
+        with contextlib.suppress(OSError):  # removed meanwhile
+            results[path.parent] = path.stat().st_mtime
     return sorted(results, key=results.__getitem__, reverse=True)
 
 
@@ -164,63 +162,3 @@ def load_report(location: Path) -> Audit | Check:
 
 
 LOCK = "detaudit.lock.json"
-
-
-_MOST = 20
-"""How many of the newest audits are read."""
-
-
-def digests_of_code(cwd: Path, files: Iterable[str]) -> dict[str, str]:
-    """Return the SHA-256 of the user's source files, those that can be read, by their names seen from ``cwd``."""
-    by_file = {}
-    for file in files:
-        try:
-            by_file[file] = hashlib.sha256((cwd / file).read_bytes()).hexdigest()
-        except OSError:  # run from an archive, or gone meanwhile
-            continue
-    return by_file
-
-
-def earlier_difference(settings: Settings, code: Mapping[str, str], recipe: AppliedRecipe | None = None) -> Path | None:
-    """Return the newest results folder of the same command and ``code`` in which two runs differ, None without one.
-
-    ``code`` are digests of the user's source files, as of ``Audit.code``. The runs were those with the flags and the
-    seed of ``recipe``, by default those without flags. Runs whose environment was varied do not count.
-    """
-    for folder, audit in _earlier_audits(settings):
-        if _is_same(audit.code, code) and any(_is_of(group, recipe) for group in audit.groups):
-            return folder
-    return None
-
-
-def earlier_steps(settings: Settings) -> int | None:
-    """Return how many steps a whole run of the same command did, in the newest audit that has one; None without."""
-    runs = (run for _, audit in _earlier_audits(settings) for group in audit.groups for run in group.runs)
-    return next((run.steps for run in runs if run.is_whole), None)
-
-
-def _earlier_audits(settings: Settings) -> Iterator[tuple[Path, Audit]]:
-    """Yield the earlier audits of the same command with their results folders, the newest first."""
-    results = next((one for one in settings.out.parents if one.name == RESULTS), settings.cwd / RESULTS)
-    for folder in all_results(results)[:_MOST]:
-        if folder == settings.out or folder in settings.out.parents:
-            continue
-        with contextlib.suppress(AuditNotFoundError):  # of another version, or damaged
-            report = load_report(folder)
-            audits = [one.audit for one in report.audits] if isinstance(report, Check) else [report]
-            yield from ((folder, audit) for audit in audits if audit.target == settings.target.words)
-
-
-def _is_same(code: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    """Whether no file has changed that both loaded; a module may be imported in some runs only."""
-    both = {*code} & {*other}
-    return bool(both) and all(code[file] == other[file] for file in both)
-
-
-def _is_of(group: Group, recipe: AppliedRecipe | None) -> bool:
-    """Whether these runs differ, with the flags and the seed of a recipe, and in one environment."""
-    if group.first_difference is None or group.varied:
-        return False
-    if recipe is None or not recipe.flags:
-        return not group.recipe.flags
-    return {*group.recipe.flags} == {*recipe.flags} and group.recipe.seed == recipe.seed

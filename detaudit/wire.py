@@ -54,10 +54,11 @@ process and framework, replace earlier ones.
 ``environ``: ``name, value, file, line, after``
     The script set an environment variable that affects determinism, or deleted it (null). ``after`` lists the
     frameworks that had been imported by then.
-``settings``: ``values, environ, files, versions``
+``settings``: ``values, environ, files, versions, packages``
     Written at the end. ``values`` are settings of the frameworks, keyed by the expression that reads them. ``environ``
     has the environment variables that affect determinism at the ``start``, at the import of each framework, and at the
-    ``end``. ``files`` are the user's source files that were loaded, ``versions`` those of the imported packages.
+    ``end``. ``files`` are the user's source files that were loaded, ``versions`` those of the imported packages,
+    ``packages`` the folders on ``sys.path`` in which packages are installed.
 ``generators``: ``states``
     At the first loss of a training, the digest of each random generator that was seeded or used until then.
 ``training``: ``n, fw, lane``
@@ -96,9 +97,9 @@ process and framework, replace earlier ones.
 ``read``: ``path, file, line, at``
     This line of the script opened a file of an earlier run for reading (KNOWN_FILES), and the process had not written
     it before; ``""`` and 0 if it is not known which line.
-``data``: ``path``
-    With ENV_READS, once for each file: the process opened a file for reading that existed, and that it had not written
-    before. Files of the system, of Python and of packages have no line, nor what native code opens.
+``data``: ``paths, spent``
+    With the settings: files that the process read since the last such line and had not written before, without source
+    files and those of packages; ``spent`` says that there are more than it notes.
 ``undigested``: ``what, why``
     The fit ``what`` (``Class.method``, or a function) has no digest of what was learned. ``why`` names the attribute.
 ``unseen``: ``fw, call``
@@ -194,9 +195,6 @@ ENV_STAGES = "DETAUDIT_STAGES"
 ENV_UNTIL = "DETAUDIT_UNTIL"
 """The step after which the run is ended, in decimal: what is otherwise recorded at the end is recorded then too."""
 
-ENV_READS = "DETAUDIT_READS"
-"""Set if the files are to be recorded that a process opens for reading."""
-
 ENV_WATCH = "DETAUDIT_WATCH"
 """What to record in an instrumented run, as JSON.
 
@@ -217,6 +215,9 @@ MAIN_THREAD = "MainThread"
 
 ENV_PAD = "DETAUDIT_PAD"
 """Filler that makes the environments of all runs equally large, because the size of the environment moves addresses."""
+
+MOST_SOURCE_FILES = 1_000
+"""The source files of the user that a process names at most."""
 
 KNOWN_FILES = "known-files"
 """A file beside the folder of the event logs, which the auditor writes before the run.

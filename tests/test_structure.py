@@ -55,17 +55,19 @@ ROOMS = {
     "baseline": {"config", "errors", "judge", "model", "outputs", "runs", "store"},
     "compare": {"errors", "judge", "model", "outputs", "runs"},
     "trial": {"config", "judge", "launch", "model", "runner", "runs"},
+    "history": {"advice", "baseline", "config", "errors", "judge", "launch", "model", "runs", "store"},
     # The jobs behind the commands.
     "audit": {
-        "advice", "baseline", "errors", "judge", "launch", "model", "runner", "runs", "source",
+        "advice", "baseline", "errors", "history", "judge", "launch", "model", "runner", "runs", "source",
         "store",
     },
     "bisect": {
-        "advice", "config", "errors", "judge", "launch", "model", "runner", "runs", "source", "store",
+        "advice", "config", "errors", "history", "judge", "launch", "model", "runner", "runs", "source", "store",
     },
     "trace": {
         "advice", "config", "entry_points", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
         "trial", "wire",
+        "history",
     },
     "fix": {
         "advice", "config", "errors", "judge", "launch", "model", "private", "runner", "runs", "source", "store",

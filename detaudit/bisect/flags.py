@@ -10,7 +10,7 @@ import msgspec
 import yaml
 from msgspec.structs import replace
 
-from detaudit import advice, store
+from detaudit import advice, history, store
 from detaudit.bisect.costs import PAIRS, Cost
 from detaudit.bisect.search import MOST_ROUNDS, Answer, Questions, Rules, Search, WholeRuns
 from detaudit.bisect.trials import LimitedTrials, Trials
@@ -393,7 +393,9 @@ class Bisector:
                 break
             self._retract()
         if self._answer is not None and self._answer.needed == ():
-            self._differed_in = store.earlier_difference(self._question.settings, self._trials.code)
+            trial = self._trials.of(NONE)
+            if trial is not None:
+                self._differed_in = history.differed(trial.group.result(), self.result(), self._question.settings)
         self._save()
         return self.result()
 
@@ -524,7 +526,10 @@ class Bisector:
             total_runs=self._trials.total_runs,
             recipe_file=file,
             best_so_far=tuple(sorted(best)) if best is not None else None,
-            code=self._trials.code,
+            code=self._trials.inputs.code,
+            data=self._trials.inputs.data,
+            installed=self._trials.inputs.installed,
+            options=history.options(self._question.settings),
             differed_in=advice.shown(self._differed_in) if self._differed_in is not None else None,
         )
 

@@ -22,6 +22,7 @@ from detaudit.model import UNHOOKED, Difference, Group, Run, RunRecord, Stage, S
 from detaudit.model.problems import OutputsOpen
 from detaudit.runner import Limits, Observer, Result, Runner
 from detaudit.runs import environment, log
+from detaudit.runs.inputs import Inputs
 from detaudit.runs.log import Process, loaded_files
 from detaudit.runs.status import stopped
 
@@ -97,7 +98,7 @@ class Trials:
         self._settings, self._runner, self._plan = settings, runner, plan
         self._observer, self._keep = observer, keep
         self._trials: dict[Flags, Trial] = {}
-        self._code: dict[str, str] = {}
+        self._inputs, self._taken = Inputs(settings.cwd, settings.target.words), False
         self.environment: dict[str, Any] = environment.describe()
         self._elsewhere = False
         self._timings: list[Timing] = []  # in the order of the runs
@@ -127,12 +128,13 @@ class Trials:
         return tuple(sorted(loaded_files(trial.first.processes, trial.plan.spec(1).cwd)))
 
     @property
-    def code(self) -> dict[str, str]:
-        """These files with their digests, see ``Audit.code``."""
-        files = self.files
-        if not {*files} <= {*self._code}:
-            self._code = store.digests_of_code(self._settings.cwd, files)
-        return self._code
+    def inputs(self) -> Inputs:
+        """What the first run loaded and read."""
+        trial = self.of(NONE)
+        if not self._taken and trial is not None and trial.first is not None:
+            self._taken = True
+            self._inputs.take(trial.first.processes, trial.plan.spec(1).cwd)
+        return self._inputs
 
     def named(self, name: str) -> Trial:
         """Return the trial with this name."""

@@ -210,7 +210,7 @@ class VariationBisector:
             not_varied=dict(self._varying.not_varied),
             evidence=verdict.evidence(answer.matching) if answered and answer is not None else None,
             total_runs=self._trials.total_runs,
-            code=self._trials.code,
+            code=self._trials.inputs.code,
         )
 
     def _outcome(self) -> VaryOutcome:

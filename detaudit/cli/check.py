@@ -72,6 +72,7 @@ _EXAMPLES = (
         help="Baseline file; commit it.")  # fmt: skip
 @option("--runs", group=RUNS, type=click.IntRange(1), metavar="N",
         help="Number of runs of each audit. [default: those of its configuration, or 3]")  # fmt: skip
+@declared("history")
 @jobs_options
 @engine_option
 @spread_option
@@ -86,6 +87,7 @@ def command(
     force: bool,
     runs: int | None,
     gates: tuple[str, ...],
+    history: bool,
     config: Path | None,
     lock: Path,
     jobs: int | None,
@@ -118,6 +120,7 @@ def command(
         )
         for name, audit in audits.items()
     ]
+    requests = [one if history else one.without_history() for one in requests]
 
     print_python([request.settings.target for request in requests], quiet)
 

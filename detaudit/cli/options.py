@@ -189,13 +189,16 @@ runs_option = option("--runs", group=RUNS, default=5, show_default=True, type=cl
 recipes_option = option("--recipe", "recipes", group=FLAGS, multiple=True, metavar="NAME|FILE",
                         shell_complete=completion.recipes, help="Recipe to apply: none, seeds, all, any other from "
                         "`detaudit recipes`, or a YAML file. Repeatable. [default: none]")  # fmt: skip
-_APART = ("until", "fail_fast", "vary", "isolate_root")  # not every command has them, or has them here
-start_options = declared(*(name for name in DECLARED if declaration(name).group == RUNS and name not in _APART))
-compared_options = declared(*(name for name in DECLARED if declaration(name).group == COMPARED))
+_APART = ("until", "fail_fast", "vary", "isolate_root", "history")  # not every command has them, or has them here
+start_options, compared_options = (
+    declared(*(name for name in DECLARED if declaration(name).group == group and name not in _APART))
+    for group in (RUNS, COMPARED)
+)
 run_options = _all_of(
     start_options,
     declared("isolate_root"),
     compared_options,
+    declared("history"),
     out_option,
     format_option(),
     quiet_option,

@@ -223,6 +223,10 @@ class RunOptions:
         "Time and bytes for reading the files of one run. [default: 60s,8GiB]",
         metavar="TIME,SIZE", parse=FileBudget.parse, write=str, key=str | None, example='"120s,20GiB"',
     )  # fmt: skip
+    history: bool = _option(
+        True, "--no-history", COMPARED, "Leave out what earlier audits of the same training found, in .detaudit.",
+        key=bool, planned=False,
+    )  # fmt: skip
     isolate: bool = _option(
         False, "--isolate", RUNS, "Run each run in its own copy of the repository, always at the same path.", key=bool
     )

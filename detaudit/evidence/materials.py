@@ -121,13 +121,10 @@ def collect(
     budget = budget or FileBudget()
     hashing = _Hashing(budget, _started(report), later=later)
     code, unhashed = _code(report, cwd, hashing)
-    data, noted = _data(report, folder, cwd, {one.name for one in code}, hashing)
+    data = _data(report, folder, cwd, {one.name for one in code}, hashing)
     if isinstance(report, Comparison):
         why = "a comparison starts no run; what its sides used is said in their own folders"
         unhashed.append(Unhashed(name="code and data", why=why))
-    elif later and not noted:
-        why = "nobody recorded which files were read: the runs were started without --evidence"
-        unhashed.append(Unhashed(name="data files", why=why))
     _, packages, missing = _packages(python or _python(report, cwd))
     read_natively = sorted({one.name for one in packages} & {*NATIVE})
     native = f" (installed: {', '.join(read_natively)})" if read_natively else ""
@@ -235,16 +232,15 @@ def _code(report: Report, cwd: Path, hashing: _Hashing) -> tuple[list[Hashed], l
     return sorted(code.values(), key=lambda one: one.name), unhashed
 
 
-def _data(
-    report: Report, folder: Path, cwd: Path, code: Collection[str], hashing: _Hashing
-) -> tuple[list[Hashed], bool]:
-    """Return the files that the runs read, as they are after them, and whether any run noted one."""
+def _data(report: Report, folder: Path, cwd: Path, code: Collection[str], hashing: _Hashing) -> list[Hashed]:
+    """Return the files that the runs read, as they are after them."""
     read: dict[str, Path] = {}
-    noted = False
     for path in sorted(folder.rglob(f"*{wire.LOG_SUFFIX}")):
-        for line in lines_of(path):
-            noted = noted or isinstance(line, Data)
-            if isinstance(line, Data) and (own := _original(line.path, folder, cwd)):
+        for line in (one for one in lines_of(path) if isinstance(one, Data)):
+            if line.spent:
+                why = "a process read more files than it noted"
+                hashing.unhashed.append(Unhashed(name="more data files", why=why))
+            for own in filter(None, (_original(file, folder, cwd) for file in line.paths)):
                 read.setdefault(_name(own, cwd), Path(own))
     runs = [run for audit in audits(report).values() for group in audit.groups for run in group.runs]
     written = {file.path for run in runs for file in (*run.saved, *run.artifacts)}
@@ -255,7 +251,7 @@ def _data(
             hashing.unhashed.append(Unhashed(name=name, why=why))
         elif name not in code:
             data += hashing.file(name, path)
-    return data, noted
+    return data
 
 
 def _original(file: str, folder: Path, cwd: Path) -> str:

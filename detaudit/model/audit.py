@@ -355,6 +355,14 @@ class Varied(msgspec.Struct, frozen=True, kw_only=True):
     values: tuple[str, ...]
 
 
+class EarlierRuns(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of an earlier audit of the same training, of which ``differing`` have another result than most."""
+
+    folder: str
+    runs: int
+    differing: int = 0
+
+
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """All runs with one recipe, the only ones ever compared. ``through`` is how far they went if all were ended early.
 
@@ -362,7 +370,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     ``not_varied`` says of requested variations why they are not in ``varied``. ``output_differences`` are in what left
     the runs, whether they decide or not; ``outputs_compared`` says that all of that was compared. ``excerpts`` are the
     lines around the first ``sources``; ``differing_share`` is known of ten runs or more. ``machines`` did the runs,
-    ``()`` if it was one. ``left_state`` is what runs read of earlier ones.
+    ``()`` if it was one. ``left_state`` is what runs read of earlier ones. ``earlier`` are the runs of earlier audits
+    that count: they match these, or differ among themselves.
     """
 
     recipe: AppliedRecipe
@@ -392,6 +401,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     excerpts: tuple[Excerpt, ...] = ()
     machines: tuple[Machine, ...] = ()
     left_state: LeftState | None = None
+    earlier: tuple[EarlierRuns, ...] = ()
 
     @property
     def shorter(self) -> tuple[Run, ...]:
@@ -415,7 +425,9 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ru
     ``command`` is what was typed, ``target`` what it ran, without the interpreter. ``started`` and ``ended`` are in UTC
     (ISO 8601). ``across`` is what a difference between machines means.
     ``loss_pattern`` is the regex of --loss-pattern, by which losses are read from the stdout of each run. ``code`` are
-    the user's source files that the runs loaded, each with the SHA-256 of its bytes.
+    the user's source files that the runs loaded, each with the SHA-256 of its bytes, ``data`` the other files that they
+    read, null if that is not known. ``installed`` is a digest of the packages that are installed for the runs, null if
+    unknown. ``options`` say how runs were started and compared, where that is not as by default.
     """
 
     schema_version: str
@@ -432,6 +444,9 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="ru
     across: Across = Across.FAIL
     loss_pattern: str | None = None
     code: dict[str, str] = {}
+    data: dict[str, str] | None = None
+    installed: str | None = None
+    options: dict[str, Any] | None = None
 
 
 # What ``detaudit doctor`` finds on a machine.

@@ -63,14 +63,16 @@ RATE_TO_CATCH = 0.1
 """The rate of differing runs up to which more runs are suggested."""
 
 
-def would_catch(confidence: Confidence, runs: int, through: int | None = None) -> str:
+def would_catch(confidence: Confidence, runs: int, through: int | None = None, earlier: int = 0) -> str:
     """Return how rare a difference so many matching runs would have caught, and how many runs would catch more.
 
-    Runs that were ended catch what shows up ``through`` a step.
+    Runs that were ended catch what shows up ``through`` a step. ``earlier`` of the runs are those of earlier audits.
     """
     percent = math.ceil(round(100 * confidence.max_differing_rate, 6))
     by = f" by step {through:,}" if through is not None else ""
-    caught = f"{count(runs, 'run')} would catch a difference that shows up{by} in {percent}% of runs or more"
+    of_earlier = f", {earlier:,} of them in earlier audits," if earlier else ""
+    shows = f"a difference that shows up{by} in {percent}% of runs or more"
+    caught = f"{count(runs, 'run')}{of_earlier} would catch {shows}"
     more = runs_needed(1 - confidence.level, RATE_TO_CATCH)
     hint = f"; --runs {more} would catch {RATE_TO_CATCH:.0%}" if runs < more else ""
     return f"{caught} ({confidence.level:.0%} confidence){hint}"

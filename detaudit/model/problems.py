@@ -341,6 +341,10 @@ _KEPT_OUT = {
 # Why a group of runs is inconclusive.
 
 
+SAME_TRAINING = "the same code, data, environment, machine, arguments and recipe"
+_MOST_FOLDERS = 3
+
+
 class Reason(Fact, frozen=True, kw_only=True):
     """Why a group is inconclusive."""
 
@@ -471,6 +475,25 @@ class StateUnsettled(Reason, frozen=True, kw_only=True):
 
     def text(self) -> str:
         return self.state.unsettled()
+
+
+class EarlierRunsDiffer(Reason, frozen=True, kw_only=True):
+    """The runs match, and in an earlier audit of the same training two differed; ``folders`` are those of such audits.
+
+    All earlier audits had so many ``runs``, of which so many were ``differing`` from most.
+    """
+
+    runs: int
+    differing: int
+    folders: tuple[str, ...]
+
+    def text(self) -> str:
+        differ = "differs" if self.differing == 1 else "differ"
+        return (
+            f"of {count(self.runs, 'earlier run')} with {SAME_TRAINING}, {self.differing:,} {differ} "
+            f"({shortened(self.folders, most=_MOST_FOLDERS)}); if something changed since that is not recorded, leave "
+            "earlier audits out with --no-history"
+        )
 
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from detaudit.model.difference import tensor_type
 from detaudit.model.fact import Fact, count, shortened, union
 from detaudit.model.files import LeftState
-from detaudit.model.problems import AnyRunError, OutputsOpen, errors
+from detaudit.model.problems import SAME_TRAINING, AnyRunError, OutputsOpen, errors
 from detaudit.model.sources import AnyInapplicable, Override
 from detaudit.model.stage import STAGES, ArchiveFlaw, Stage
 
@@ -304,6 +304,19 @@ class BaselineWithoutAudit(Warning, frozen=True, kw_only=True):
 
     def text(self) -> str:
         return "the lock file has a baseline of this name, but the project has no such audit; nothing checks it"
+
+
+class EarlierResultDiffers(Warning, frozen=True, kw_only=True):
+    """The runs of an earlier audit of the same training match each other, and have another result than these."""
+
+    folders: tuple[str, ...]
+
+    def text(self) -> str:
+        return (
+            f"earlier runs with {SAME_TRAINING} match each other and have a different result "
+            f"({shortened(self.folders, most=3)}): something changed that is not recorded, such as data that native "
+            "code reads or a variable, or the result depends on when it runs; `detaudit compare` shows where"
+        )
 
 
 class SameRecording(Warning, frozen=True, kw_only=True):

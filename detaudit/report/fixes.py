@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from detaudit.model import Difference, Fix, Hunk, Verdict
 from detaudit.model.fact import count
-from detaudit.report import traces
+from detaudit.model.problems import EarlierRunsDiffer
+from detaudit.report import groups, traces
 
 
 def answer(fix: Fix) -> traces.Answer:
@@ -22,6 +23,8 @@ def answer(fix: Fix) -> traces.Answer:
         names = ", ".join(f"{one.name}={one.value}" for one in fix.variables)
         changes = f"{fix.changes} and " if fix.hunks else ""
         return traces.Answer("not fixed in code", f"{runs} match with {changes}{names} set before Python starts")
+    if isinstance(fix.groups[0].reason, EarlierRunsDiffer):
+        return traces.Answer("inconclusive", groups.verdict_sentence(fix.groups[0]))
     if verdict is Verdict.INCONCLUSIVE:
         return traces.Answer("inconclusive", "the runs cannot be compared")
     first = fix.groups[0].first_difference

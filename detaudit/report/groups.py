@@ -410,7 +410,8 @@ def evidence_line(group: Group) -> str:
     """Return how rare a difference matching runs would have caught, ``""`` if the group is not deterministic."""
     if group.verdict is not Verdict.DETERMINISTIC or group.confidence is None:
         return ""
-    return evidence.would_catch(group.confidence, group.compared, group.through)
+    earlier = sum(one.runs for one in group.earlier)
+    return evidence.would_catch(group.confidence, group.compared + earlier, group.through, earlier)
 
 
 def where(group: Group) -> str:
@@ -453,7 +454,7 @@ def details(group: Group) -> list[str]:
 def notes(group: Group) -> list[str]:
     """Return what became of the flags, what varied, what was compared, and whether the ranks match."""
     lines = (_ended_line(group), _flags_line(group), _varied_line(group), _stages_line(group), _replicas_line(group))
-    return [line for line in (*lines, *_listed_differences(group)) if line]
+    return [line for line in (*lines, *_listed_differences(group), _earlier_line(group)) if line]
 
 
 def _listed_differences(group: Group) -> list[str]:
@@ -475,6 +476,12 @@ def _ended_line(group: Group) -> str:
     if group.verdict is Verdict.NONDETERMINISTIC and group.through is not None:
         lines.append(f"{'the others' if early else 'every run'} after step {group.through:,}")
     return f"ended early: {', '.join(lines)}" if lines else ""
+
+
+def _earlier_line(group: Group) -> str:
+    """Return which earlier audits have runs that match these."""
+    matching = [f"{one.folder} ({count(one.runs, 'run')})" for one in group.earlier if not one.differing]
+    return f"matching earlier audits: {shortened(matching, most=MOST_FILES)}" if matching else ""
 
 
 def _flags_line(group: Group) -> str:

@@ -109,6 +109,7 @@ class SettingsLine(Line, frozen=True, tag="settings"):
     environ: dict[str, dict[str, str]]
     files: tuple[str, ...]
     versions: dict[str, str] = {}
+    packages: tuple[str, ...] = ()
 
 
 class Generators(Line, frozen=True, tag="generators"):
@@ -236,9 +237,10 @@ class Read(Line, frozen=True, tag="read"):
 
 
 class Data(Line, frozen=True, tag="data"):
-    """The process opened a file for reading that it had not written before."""
+    """Files that the process read and had not written before; ``spent``: and more that it did not note."""
 
-    path: str
+    paths: tuple[str, ...]
+    spent: bool = False
 
 
 class Bye(Line, frozen=True, tag="bye"):

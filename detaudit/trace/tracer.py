@@ -11,7 +11,7 @@ import msgspec
 import psutil
 from msgspec import structs
 
-from detaudit import advice, store, wire
+from detaudit import advice, history, store, wire
 from detaudit.config import choice
 from detaudit.config.flags import Catalogue, conflict
 from detaudit.config.options import Until
@@ -28,6 +28,7 @@ from detaudit.model import (
     Culprit,
     Difference,
     Edit,
+    Group,
     How,
     Narrowed,
     RemedyTrial,
@@ -41,6 +42,7 @@ from detaudit.model import (
 from detaudit.model.fact import now
 from detaudit.runner import Limits, MakeRunner, Observer, Result, Runner
 from detaudit.runs import environment
+from detaudit.runs.inputs import Inputs
 from detaudit.runs.log import loaded_files, versions
 from detaudit.runs.status import stopped
 from detaudit.source import excerpts
@@ -201,6 +203,8 @@ class Tracer:
             self._instrumented.saves_calls_below = int(psutil.virtual_memory().available // 8)
         self._environment = environment.describe({**os.environ, **settings.env})
         self._group = GroupInProgress(self._plan, settings.cwd)
+        self._considered: Group | None = None
+        self._inputs = Inputs(settings.cwd, settings.target.words)
         self._first: Result | None = None
         self._culprit: Culprit | None = None
         self._narrowed: Narrowed | None = None
@@ -223,6 +227,9 @@ class Tracer:
                 until = Until(step=FACTOR * reached) if reached is not None else None
                 self._culprit = self._with_tried(self._culprit, numbers, until)
             self._culprit = self._culprit and self._replayed(self._culprit)
+        elif not request.first:
+            group, record = self._group.result(), self._group.record
+            self._considered = history.considered(group, self.result(), request.settings, record)
         return self.result()
 
     def _with_tried(self, culprit: Culprit, numbers: Sequence[int], until: Until | None) -> Culprit:
@@ -272,7 +279,7 @@ class Tracer:
         """Run until two runs differ, and return the steps to record; None if all match, or one failed."""
         self._observer.group_started(self._request.recipe.name, self._plan.runs)
         settings, runs = self._request.settings, self._group.result().runs
-        steps = store.earlier_steps(settings) if settings.stepwise else None
+        steps = history.earlier_steps(settings) if settings.stepwise else None
         while planned := next_run(runs, self._plan.runs, climbs=settings.stepwise, steps=steps):
             number = len(runs) + 1
             spec = self._plan.spec(number)
@@ -298,6 +305,7 @@ class Tracer:
         if result.machine is not None and self._first is None:
             self._environment = copy.deepcopy(dict(result.machine.described))
         environment.add_processes(self._environment, result.processes)
+        self._inputs.take(result.processes, self._plan.spec(result.run.id).cwd)
         usable = result.run.status is Status.OK or result.record.parts
         self._first = self._first or (result if usable else None)
         self._instrumented.trained_by = max(self._instrumented.trained_by, len(result.run.ranks))
@@ -402,7 +410,7 @@ class Tracer:
 
     def result(self, interrupted: bool = False) -> Trace:
         """Return the trace so far."""
-        settings, group = self._request.settings, self._group.result()
+        settings, group = self._request.settings, self._considered or self._group.result()
         has_answer = self._culprit is not None or self._narrowed is not None
         return Trace(
             schema_version=SCHEMA_VERSION,
@@ -420,6 +428,10 @@ class Tracer:
             ),
             interrupted=interrupted,
             target=settings.target.words,
+            code=self._inputs.code,
+            data=self._inputs.data if self._first is None or self._first.machine is None else None,
+            installed=self._inputs.installed,
+            options=history.options(settings),
             started=settings.started,
             ended=now(),
             culprit=self._with_excerpt(),

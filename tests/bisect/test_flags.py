@@ -265,6 +265,7 @@ def test_the_lines_on_which_a_flag_acts_and_what_does_the_same_there(tmp_path: P
         ({"varied": (Varied(id="hash-seed", values=("a", "b")),)}, False),
         ({"same": True}, False),
         ({"edited": True}, False),
+        ({"upgraded": True}, False),
         ({"damaged": True}, False),
     ],
     ids=str,
@@ -275,25 +276,32 @@ def test_runs_that_match_after_an_audit_whose_runs_differed_are_no_proof(
     requested = question(tmp_path)
     cwd = requested.settings.cwd
     (cwd / "train.py").write_text("")
-    code = store.digests_of_code(cwd, ["train.py"])
-    scripts = [run(training()), run(training("same" if changed.get("same") else "other"))]
+    packages = tmp_path / "site-packages"
+    (packages / "numpy-2.0.dist-info").mkdir(parents=True)
+
+    def read(lines: list[dict[str, Any]]) -> Script:
+        files = {"files": [str(cwd / "train.py")], "packages": [str(packages)]}
+        lines[2:2] = [{"k": "settings", "values": {}, "environ": {}, **files}, {"k": "data", "paths": []}]
+        return run(lines)
+
+    scripts = [read(training()), read(training("same" if changed.get("same") else "other"))]
     out = cwd / ".detaudit" / "earlier"
     before = Auditor(replace(settings(tmp_path, runs=2), out=out), FakeLauncher(*scripts)).run()
     (group,) = before.groups
     recipe = msgspec.structs.replace(group.recipe, flags=changed.get("flags", ()))
     group = msgspec.structs.replace(group, recipe=recipe, varied=changed.get("varied", ()))
     target = changed.get("target", before.target)
-    store.save(out, msgspec.structs.replace(before, groups=(group,), target=target, code=code))
+    store.save(out, msgspec.structs.replace(before, groups=(group,), target=target))
     if changed.get("edited"):
         (cwd / "train.py").write_text("# edited")
+    if changed.get("upgraded"):
+        (packages / "numpy-2.0.dist-info").rename(packages / "numpy-2.1.dist-info")
     if changed.get("damaged"):
         (out / "audit.json").write_text("{")
 
     class Read(Training):
         def _script(self, flags: set[str], number: int) -> Script:
-            lines, files = training(), [str(cwd / "train.py")]
-            lines.insert(2, {"k": "settings", "values": {}, "environ": {}, "files": files, "versions": {}})
-            return run(lines)
+            return read(training())
 
     audit = Bisector(requested, Read()).run()
     if not inconclusive:

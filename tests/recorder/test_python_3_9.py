@@ -145,6 +145,7 @@ def test_a_script_is_recorded_on_python_3_9(python: str, tmp_path: Path) -> None
     assert kinds == {
         *("hello", "flag", "source", "environ", "probe", "generators", "row", "weights", "final", "settings"),
         "bye",
+        "data",
     }
     assert {line["id"]: line["state"] for line in lines if line["k"] == "flag"} == {
         flag["id"]: wire.FLAG_APPLIED for _, flag in FLAGS

@@ -124,6 +124,8 @@ REASONS: tuple[Reason, ...] = (
         state=LeftState(reads=READS, outcome=FreshStart.IN_USE, detail="split.json: process 12 (python) uses it")
     ),
     problems.StateUnsettled(state=LeftState(reads=READS[:1], outcome=FreshStart.FAILED, run=5)),
+    problems.EarlierRunsDiffer(runs=19, differing=1, folders=(".detaudit/20261121-145042-24652d70",)),
+    problems.EarlierRunsDiffer(runs=24, differing=3, folders=tuple(f".detaudit/{one}" for one in "abcd")),
 )
 
 CALL = ScriptCall(file="train.py", line=3, call="torch.manual_seed", value="42")
@@ -171,6 +173,7 @@ WARNINGS: tuple[Warning, ...] = (
     w.InstrumentedRunUnusable(level="ops", errors=(problems.Failed(exit_code=1),)),
     w.BaselineNotWritten(audit="digits"),
     w.BaselineWithoutAudit(audit="digits"),
+    w.EarlierResultDiffers(recipe="none", folders=(".detaudit/20261121-145042-24652d70",)),
     w.SameRecording(),
     w.RecipesDiffer(a="none", b="seeds"),
     w.RanksDiffer(a=1, b=2),

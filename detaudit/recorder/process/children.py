@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _BOOTSTRAP = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bootstrap")
-_NAMES = (wire.ENV_LOGS, wire.ENV_MARK, wire.ENV_STAGES, wire.ENV_FLAGS, wire.ENV_WATCH, wire.ENV_READS)
+_NAMES = (wire.ENV_LOGS, wire.ENV_MARK, wire.ENV_STAGES, wire.ENV_FLAGS, wire.ENV_WATCH)
 
 _ENV = 6
 """The place of ``env`` among the arguments of Popen._execute_child."""
@@ -97,10 +97,11 @@ def watch_subprocess(subprocess: Any, recorder: Recorder) -> None:
 
 
 _MOST = 100_000
+_MOST_READ = 10_000
+_SOURCES = (".py", ".pyc", ".pyi")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 _SYSTEM = ("/dev/", "/proc/", "/sys/", "/run/")
 _LIBRARY = os.path.realpath(os.path.dirname(os.__file__)) + os.sep
-_OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))) + os.sep
 _PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep, os.sep + "__pycache__" + os.sep)
 
 
@@ -125,8 +126,9 @@ class _Outputs:
         self._made: set[str] = set()
         self._left: dict[str, bool] = {}
         self._removed: set[str] = set()
-        self._opened: set[str] = set()
         self._lines = {False: 0, True: 0}
+        self.opened: set[str] = set()  # paths, and names by which files were opened
+        self.data: dict[str, None] = {}
 
     def path_of(self, file: Any, descriptor: Any = -1) -> str:
         """Return the path of a file, with the links of its folder resolved; "" of what is no path."""
@@ -154,6 +156,8 @@ class _Outputs:
         """
         if not path:
             return
+        if len(self.opened) < _MOST:
+            self.opened.add(path)
         if follow and path not in self._written and os.path.islink(path):
             path = os.path.realpath(path)
         if reads:
@@ -170,8 +174,6 @@ class _Outputs:
         if path in self._left or os.path.dirname(path) in self._made or self._is_dropped(path):
             return
         size, changed = self._before(path)
-        if size < 0:
-            self._opened.add(path)  # what it reads of it later is its own
         if path.startswith(self._temporary) and not path.startswith(self._cwd):
             if len(self._left) < _MOST:  # most of them are removed again
                 self._left[path] = size < 0
@@ -222,14 +224,17 @@ class _Outputs:
         file, line = frames.location(user_frame) if user_frame is not None else ("", 0)
         self._sink.write({"k": "read", "path": path, "file": file, "line": line, "at": time.monotonic_ns()})
 
-    def opened(self, path: str) -> None:
-        """Note that a file is about to be read, once; not if this process made it, or what it is a part of."""
-        if not path or path in self._opened or len(self._opened) >= _MOST:
-            return
-        self._opened.add(path)
-        made = path in self._left or os.path.dirname(path) in self._made
-        if not made and os.path.isfile(path) and not path.startswith(_OWN) and not self._is_dropped(path):
-            self._sink.write({"k": "data", "path": os.path.realpath(path)})
+    def opens(self, file: str) -> None:
+        """Note that a file is about to be read: data, if this process did not write it before."""
+        path = self.path_of(file)
+        known = path in self.opened or path.endswith(_SOURCES) or self._is_dropped(path)
+        self.opened.update((file, path))
+        if path and not known:
+            self.data[path] = None
+
+    def leave(self) -> None:
+        """Note that relative names mean other files from now on."""
+        self.opened.difference_update([name for name in [*self.opened] if not os.path.isabs(name)])
 
     def finish(self) -> None:
         """Write which temporary files are left, which later runs may read."""
@@ -298,22 +303,25 @@ _outputs: list[_Outputs] = []
 """Those of this process, since the recorder was loaded."""
 
 
+def data_read() -> tuple[list[str], bool]:
+    """Return the files that this process read, and whether there were more. What native code reads is not seen."""
+    if not _outputs:
+        return [], True
+    own = _outputs[0]
+    return list(own.data)[:_MOST_READ], len(own.data) > _MOST_READ or len(own.opened) >= _MOST
+
+
 def watch_files(recorder: Recorder) -> None:
     """Record what is opened, renamed, linked and cut short."""
     sink, outputs = recorder.sink, _Outputs(recorder, os.environ[wire.ENV_LOGS])
     _outputs.append(outputs)
     unread, names, path_of = outputs.unread, outputs.names, outputs.path_of
-    every = wire.ENV_READS in os.environ
+    opened, data = outputs.opened, outputs.data
 
     def writes(file: Any, _: Any, flags: int) -> None:
         append = bool(flags & os.O_APPEND) and not flags & os.O_TRUNC
         reads = bool(unread) and bool(flags & os.O_RDWR) and not append and not flags & os.O_TRUNC
         outputs.wrote(path_of(file), append=append, reads=reads)
-
-    def connected(database: str) -> None:
-        if every:
-            outputs.opened(database)
-        outputs.wrote(database, reads=True)
 
     changes: dict[str, Callable[..., None]] = {
         "os.rename": lambda source, target, at=-1, to=-1: outputs.moved(path_of(source, at), path_of(target, to)),
@@ -321,7 +329,8 @@ def watch_files(recorder: Recorder) -> None:
         "os.truncate": lambda file, length: outputs.wrote(path_of(file)),
         "os.remove": lambda file, at=-1: outputs.removed(path_of(file, at)),
         "os.mkdir": lambda path, mode, at=-1: outputs.made(path_of(path, at)),
-        "sqlite3.connect": lambda file, *_: connected(_database(path_of, file)),
+        "os.chdir": lambda path: outputs.leave(),
+        "sqlite3.connect": lambda file, *_: outputs.wrote(_database(path_of, file), reads=True),
         **dict.fromkeys(writers.PROGRAMS, writers.count),  # here, because a hook is called at every event
     }
 
@@ -333,12 +342,12 @@ def watch_files(recorder: Recorder) -> None:
             if flags & _WRITING:
                 if not isinstance(arguments[0], int):
                     sink.guarded("open", lambda: writes(*arguments))
-                return
-            if every and not isinstance(arguments[0], int):
-                sink.guarded("open", lambda: outputs.opened(path_of(arguments[0])))
-            if unread and isinstance(arguments[0], str) and arguments[0].rpartition(os.sep)[2] in names:
-                frame = sys._getframe().f_back
-                sink.guarded("open", lambda: outputs.read(path_of(arguments[0]), frame))
+            elif isinstance(arguments[0], str):
+                if unread and arguments[0].rpartition(os.sep)[2] in names:
+                    frame = sys._getframe().f_back
+                    sink.guarded("open", lambda: outputs.read(path_of(arguments[0]), frame))
+                if arguments[0] not in opened and len(data) <= _MOST_READ and len(opened) < _MOST:
+                    sink.guarded("open", lambda: outputs.opens(arguments[0]))
         elif event in changes:
             sink.guarded(event, lambda: changes[event](*arguments))
 

@@ -6,7 +6,7 @@ import os
 import sys
 
 from ... import wire
-from . import frames, guard
+from . import children, frames, guard
 from .replace import replace
 
 TYPE_CHECKING = False
@@ -33,7 +33,9 @@ _WITH_VERSION = (
 """Packages whose version may change the results of a training."""
 
 _MOST = 100
-"""Environment changes and source files that are recorded at most."""
+"""Environment changes that are recorded at most."""
+
+_PACKAGES = ("site-packages", "dist-packages")
 
 _ABSENT = object()
 
@@ -77,6 +79,7 @@ class SettingsRecorder:
         self._changes, self._wanted = 0, False
         self._script = ""
         self._written: dict[str, Any] = {}
+        self._data: tuple[int, bool | None] = 0, None
 
     def install(self) -> None:
         """Wrap the methods that change os.environ, to record the changes that the script makes."""
@@ -139,13 +142,18 @@ class SettingsRecorder:
             "environ": environ,
             "files": files,
             "versions": _versions(),
+            "packages": [path for path in sys.path if path.endswith(_PACKAGES)],
         }
         if line != self._written:
             self._written = line
             self._sink.write(line)
+        paths, spent = children.data_read()
+        if (len(paths), spent) != self._data:
+            self._sink.write({"k": "data", "paths": paths[self._data[0] :], "spent": spent})
+            self._data = len(paths), spent
 
     def _forget(self) -> None:
-        self._changes, self._written = 0, {}
+        self._changes, self._written, self._data = 0, {}, (0, None)
 
 
 def _own(module: Any, name: str) -> Any:
@@ -166,4 +174,4 @@ def _files(script: str) -> list[str]:
     """Return the files of user code that are loaded."""
     files = [script, *[_own(module, "__file__") for module in list(sys.modules.values())]]
     own = [file for file in files if isinstance(file, str) and file.endswith(".py") and frames.is_user_code(file)]
-    return sorted({os.path.abspath(file) for file in own})[:_MOST]
+    return sorted({os.path.abspath(file) for file in own})[: wire.MOST_SOURCE_FILES]
