@@ -262,6 +262,12 @@ def load(location: str, recipe: str | None = None, losses: re.Pattern[str] | Non
     return _of_run(location, path if path.is_dir() else path.parent, audit, group, losses)
 
 
+def location(text: str) -> Path:
+    """Return the results folder or the lock file that ``load`` reads."""
+    path, _ = _split(text)
+    return path.parent if path.is_file() and not _is_lock(path) else path
+
+
 def _split(location: str) -> tuple[Path, str]:
     if "#" not in location or Path(location).exists():
         return Path(location), ""

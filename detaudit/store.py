@@ -110,6 +110,13 @@ def newest() -> Path:
     return paths[0]
 
 
+def chosen(folder: Path | None, *, last: bool, command: str) -> Path:
+    """Return the folder that was named, or the newest one. Raises UsageError unless it is exactly one of the two."""
+    if (folder is None) != last:
+        raise UsageError("name a results folder, or pass --last", f"{command} .detaudit/20261121-145042-24652d70")
+    return newest() if folder is None else folder
+
+
 def all_results(folder: Path = Path(RESULTS)) -> list[Path]:
     """Return the results folders in ``folder``, the working directory's .detaudit, the newest first."""
     results = {path.parent: path.stat().st_mtime for name in (FILE, CHECK) for path in folder.glob(f"*/{name}")}

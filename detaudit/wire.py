@@ -96,6 +96,9 @@ process and framework, replace earlier ones.
 ``read``: ``path, file, line, at``
     This line of the script opened a file of an earlier run for reading (KNOWN_FILES), and the process had not written
     it before; ``""`` and 0 if it is not known which line.
+``data``: ``path``
+    With ENV_READS, once for each file: the process opened a file for reading that existed, and that it had not written
+    before. Files of the system, of Python and of packages have no line, nor what native code opens.
 ``undigested``: ``what, why``
     The fit ``what`` (``Class.method``, or a function) has no digest of what was learned. ``why`` names the attribute.
 ``unseen``: ``fw, call``
@@ -190,6 +193,9 @@ ENV_STAGES = "DETAUDIT_STAGES"
 
 ENV_UNTIL = "DETAUDIT_UNTIL"
 """The step after which the run is ended, in decimal: what is otherwise recorded at the end is recorded then too."""
+
+ENV_READS = "DETAUDIT_READS"
+"""Set if the files are to be recorded that a process opens for reading."""
 
 ENV_WATCH = "DETAUDIT_WATCH"
 """What to record in an instrumented run, as JSON.

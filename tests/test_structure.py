@@ -75,9 +75,13 @@ ROOMS = {
         "advice", "audit", "baseline", "config", "judge", "launch", "model", "runner", "runs",
         "store",
     },
+    "evidence": {
+        "baseline", "check", "compare", "config", "errors", "judge", "launch", "model", "private", "redact", "report",
+        "runs", "store", "wire", "__init__",
+    },
     "cli": {
         "advice", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "entry_points", "errors",
-        "fix", "judge", "launch", "model", "redact", "report", "runner", "runs", "store", "trace", "wire",
+        "evidence", "fix", "judge", "launch", "model", "redact", "report", "runner", "runs", "store", "trace", "wire",
     },
     # Leaves, which no one imports and entry points name.
     "__main__": {"cli"},

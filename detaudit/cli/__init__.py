@@ -23,6 +23,8 @@ COMMANDS = {
     "doctor": "Show what affects determinism on this machine.",
     "recipes": "List the recipes and flags; `detaudit recipes show ID` explains one.",
     "report": "Print the report of an earlier audit or check.",
+    "evidence": "Archive an earlier audit with the hashes of all that it used.",
+    "verify": "Check such an archive, and list what has changed since.",
     "log": "Print the event logs of a run as text.",
     "completion": "Print the completion script of a shell.",
 }

@@ -12,11 +12,12 @@ import msgspec
 from detaudit import advice, store
 from detaudit.check import Checker, CheckRequest
 from detaudit.cli import completion
-from detaudit.cli.engine import engine_runs, refuse_jobs, refuse_spread
-from detaudit.cli.execute import Shown, execute, print_python
+from detaudit.cli.engine import engine_runs, refuse_evidence, refuse_jobs, refuse_spread
+from detaudit.cli.execute import Shown, execute, keep_evidence, print_python
 from detaudit.cli.help import Command
 from detaudit.cli.options import (
     RUNS,
+    declared,
     engine_option,
     format_option,
     jobs_options,
@@ -75,6 +76,7 @@ _EXAMPLES = (
 @engine_option
 @spread_option
 @out_option
+@declared("evidence")
 @format_option()
 @quiet_option
 @verbose_option
@@ -91,6 +93,7 @@ def command(
     engine: str | None,
     spread: bool,
     out: Path | None,
+    evidence: Path | None,
     format_: str,
     quiet: bool,
     verbose: bool,
@@ -110,7 +113,9 @@ def command(
         audits = {name: msgspec.structs.replace(audit, runs=runs) for name, audit in audits.items()}
     catalogue = load_catalogue()
     requests = [
-        _request(name, audit, catalogue, folder, mark, jobs_of(jobs, devices, audit.runs), here=engine is None)
+        _request(
+            name, audit, catalogue, folder, mark, jobs_of(jobs, devices, audit.runs), evidence, here=engine is None
+        )
         for name, audit in audits.items()
     ]
 
@@ -124,12 +129,16 @@ def command(
         def save(check: Check) -> None:
             store.write(folder / store.CHECK, to_json(check))
 
-        return execute(mark, make_job, save, out=folder, shown=Shown(format_, quiet, verbose))
+        def then(check: Check) -> None:
+            keep_evidence(requests[0].settings, check, folder)
+
+        return execute(mark, make_job, save, out=folder, shown=Shown(format_, quiet, verbose), then=then)
 
     refuse_spread(spread, engine)
     if engine is None:
         return check(requests, LocalLauncher())
     refuse_jobs(jobs, devices)
+    refuse_evidence(evidence)
     return engine_runs().check(requests, engine, check, spread=spread)
 
 
@@ -156,7 +165,15 @@ def _gated(audits: dict[str, NamedAudit], gates: Sequence[str], update: bool) ->
 
 
 def _request(
-    name: str, audit: NamedAudit, catalogue: Catalogue, out: Path, mark: str, jobs: Jobs, *, here: bool
+    name: str,
+    audit: NamedAudit,
+    catalogue: Catalogue,
+    out: Path,
+    mark: str,
+    jobs: Jobs,
+    evidence: Path | None,
+    *,
+    here: bool,
 ) -> CheckRequest:
     """Return an audit of the project as the checker takes it. An error names the audit that it is in."""
     try:
@@ -168,7 +185,7 @@ def _request(
             add=audit.flags,
             remove=audit.no_flags,
         )
-        settings = _settings(audit, recipe, out / name, mark, jobs, here=here)
+        settings = replace(_settings(audit, recipe, out / name, mark, jobs, here=here), evidence=evidence)
         run = advice.command(settings, "--runs", str(audit.runs), *recipe.options)
         return CheckRequest(
             name=name,

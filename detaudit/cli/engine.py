@@ -1,6 +1,7 @@
 """Runs on the machines of ``--engine``, of which only remote/engine_runs.py knows more."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 from detaudit.check import CheckRequest
@@ -63,3 +64,10 @@ def refuse_spread(spread: bool, engine: str | None) -> None:
     """Raise UsageError if runs are to be spread over one machine."""
     if spread and engine is None:
         raise UsageError("--spread needs --engine, which names the machines", "Add --engine ssh:HOST,HOST.")
+
+
+def refuse_evidence(evidence: Path | None) -> None:
+    """Raise UsageError if what runs on other machines used is to be hashed on this one."""
+    if evidence is not None:
+        hint = "Leave --evidence out; `detaudit evidence DIR` archives what came back, and marks what is hashed here."
+        raise UsageError("--evidence cannot be combined with --engine: it hashes what this machine has", hint)

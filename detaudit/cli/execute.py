@@ -102,8 +102,12 @@ def execute(
     *,
     out: Path,
     shown: Shown,
+    then: Callable[[R], None] | None = None,
 ) -> int:
-    """Do a job, save and print its report, and return the exit status; all its processes carry ``mark``."""
+    """Do a job, save and print its report, and return the exit status; all its processes carry ``mark``.
+
+    ``then`` gets a report that was not interrupted, after it was printed.
+    """
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP, and so does the audit
             signal.signal(number, _interrupt)
@@ -118,6 +122,8 @@ def execute(
         else:
             _attempt(lambda: save(report))
     print_report(report, shown.format_, out)
+    if then is not None and not report.interrupted:
+        then(report)
     return exit_code(report)
 
 
@@ -132,7 +138,34 @@ def audit(settings: Settings, make_job: Callable[[Observer], Job[Audit]], shown:
     """Audit one target and return the exit status; see execute."""
     out = settings.out
     print_python([settings.target], shown.quiet)
-    return execute(settings.mark, make_job, lambda report: store.save(out, report), out=out, shown=shown)
+    return execute(
+        settings.mark,
+        make_job,
+        lambda report: store.save(out, report),
+        out=out,
+        shown=shown,
+        then=lambda report: keep_evidence(settings, report, out),
+    )
+
+
+def execute_quietly(settings: Settings, make_job: Callable[[Observer], Job[Audit]]) -> Audit:
+    """Audit one target with a progress line, and return what is known at its end, or at an interruption."""
+    with ProgressLine(False) as progress, Reaper(settings.mark, settings.out):
+        report = make_job(progress).run()
+    store.save(settings.out, report)
+    return report
+
+
+def keep_evidence(settings: Settings, report: Audit | Check, out: Path) -> None:
+    """Write the archive that --evidence asks for, of results in ``out``. Raises StorageError if that fails."""
+    if settings.evidence is None:
+        return
+    from detaudit.evidence import materials, pack  # which few need, and which takes long to import
+
+    used, diff = materials.collect(report, out, settings.cwd, settings.target.python, settings.file_budget)
+    materials.save(out, used, diff)
+    pack.of_results(settings.evidence, report, out, settings.cwd)
+    click.echo(f"evidence: {line(advice.shown(settings.evidence))}", err=True)
 
 
 def _interrupt(*_: object) -> None:

@@ -11,6 +11,7 @@ from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     RUNS,
     TargetCommand,
+    declared,
     hide_comparisons,
     option,
     refuse_comparisons,
@@ -44,6 +45,7 @@ _EXAMPLES = (
 @option("--only", group=_CHANGES, multiple=True, metavar="PATH", shell_complete=completion.files,
         help="Change only this file, or the files in this folder.")  # fmt: skip
 @run_options
+@declared("evidence")
 @click.pass_context
 def command(
     ctx: click.Context,

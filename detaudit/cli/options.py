@@ -84,8 +84,8 @@ def option(*names: str, group: str, **attributes: Any) -> Callable[[F], F]:
     return click.option(*names, cls=Option, group=group, **attributes)
 
 
-TARGET, FLAGS, OUTPUT = "Target", "Flags", "Output"
-RUNS, COMPARED = declared_options.RUNS, declared_options.COMPARED
+TARGET, FLAGS = "Target", "Flags"
+RUNS, COMPARED, OUTPUT = declared_options.RUNS, declared_options.COMPARED, declared_options.OUTPUT
 """The groups of options that several subcommands have."""
 
 _TYPES = {"timeout": _Seconds(), "isolate_root": click.Path(exists=True, file_okay=False)}

@@ -39,10 +39,8 @@ _EXAMPLES = (
 @format_option()
 def command(folder: Path | None, last: bool, output: Path | None, places: tuple[str, ...], format_: str) -> None:
     """Print the report of the audit or check in DIR again."""
-    if (folder is None) != last:
-        raise UsageError("name a results folder, or pass --last", "detaudit report .detaudit/20261121-145042-24652d70")
+    path = store.chosen(folder, last=last, command="detaudit report")
     destinations = [destination(text) for text in dict.fromkeys(places)]
-    path = store.newest() if folder is None else folder
     results = path if path.is_dir() else path.parent
     report = advice.in_folder(store.load_report(path), Path(advice.shown(results.absolute())))
     if output is None:

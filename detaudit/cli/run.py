@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from detaudit.audit import Auditor
-from detaudit.cli.engine import engine_runs, refuse_spread
+from detaudit.cli.engine import engine_runs, refuse_evidence, refuse_spread
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     RUNS,
@@ -43,6 +43,7 @@ _EXAMPLES = (
     ("does each of these machines repeat its result?", "detaudit run train.py --engine ssh:n1,n2,n3 --spread"),
     ("vary hash seeds, clocks, addresses, ... from run to run", "detaudit run train.py --vary all"),
     ("a report for a browser", "detaudit run train.py --format html > report.html"),
+    ("an archive to keep, with all hashes", "detaudit run train.py --evidence audit.zip"),
 )
 
 
@@ -60,6 +61,7 @@ _EXAMPLES = (
 @spread_option
 @declared("vary", "until")
 @run_options
+@declared("evidence")
 def command(format_: str, quiet: bool, verbose: bool, engine: str | None, across: str, **options: Any) -> int:
     """Check whether a training script is deterministic.
 
@@ -70,6 +72,7 @@ def command(format_: str, quiet: bool, verbose: bool, engine: str | None, across
     settings, shown = replace(settings, across=Across(across)), Shown(format_, quiet, verbose)
     refuse_spread(options["spread"], engine)
     if engine is not None:
+        refuse_evidence(settings.evidence)
         return engine_runs().audit(settings, engine, options, shown)
     return audit(settings, lambda observer: Auditor(settings, LocalLauncher(), observer), shown)
 

@@ -9,6 +9,7 @@ of these.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 from msgspec import Meta
@@ -91,6 +92,16 @@ def _file(path: str) -> str:
     return path
 
 
+def archive_path(text: str) -> Path:
+    """Return the file of --evidence. Raises UsageError for one that is no zip file, or in no folder."""
+    path = Path(text).absolute()
+    if path.suffix != ".zip" or path.is_dir():
+        raise UsageError(f"{text!r} is not the name of a zip file", "Name a file that ends in .zip.")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path.parent} is not a folder, so {path.name} cannot be written there", "Make it first.")
+    return path
+
+
 def _regex(text: str) -> str:
     try:
         re.compile(text)
@@ -102,7 +113,7 @@ def _regex(text: str) -> str:
 # The declarations.
 
 
-RUNS, COMPARED = "Runs", "What is compared"
+RUNS, COMPARED, OUTPUT = "Runs", "What is compared", "Output"
 """The groups in which --help lists these options."""
 
 EVERY = ("run", "bisect", "trace", "fix")
@@ -218,6 +229,11 @@ class RunOptions:
     isolate_root: str | None = _option(
         None, "--isolate-root", RUNS, "Copy this folder instead of the repository. Implies --isolate.",
         metavar="DIR", planned=False,
+    )  # fmt: skip
+    evidence: Path | None = _option(
+        None, "--evidence", OUTPUT,
+        "Write an archive of the report, the logs and the hashes of what the runs used; `detaudit verify` checks it.",
+        metavar="FILE.zip", parse=archive_path, write=str, kept=(), planned=False,
     )  # fmt: skip
 
     @property

@@ -44,8 +44,11 @@ def run_environment(
     mark: str,
     stages: Iterable[str],
     until: int | None = None,
+    reads: bool = False,
 ) -> dict[str, str]:
     """Return the environment variables of a run, which is ended after the step ``until``.
+
+    With ``reads``, the files that it reads are recorded.
 
     ``scratch`` is the run's own folder, for flags that need one. The variables have the same size in every run of a
     group, because the size of the environment shifts memory addresses. PYTHONPATH is extended, never replaced.
@@ -59,6 +62,8 @@ def run_environment(
     env[wire.ENV_FLAGS] = "\n".join(flag.order(seed) for flag in flags if flag.runs_inside)
     if until is not None:
         env[wire.ENV_UNTIL] = str(until)
+    if reads:
+        env[wire.ENV_READS] = "1"
     return env
 
 
@@ -187,6 +192,7 @@ def _run(
         mark=mark,
         stages=settings.stages,
         until=settings.until.step if settings.until else None,
+        reads=settings.evidence is not None,
     )
     return RunSpec(
         argv=target.argv,

@@ -27,6 +27,7 @@ from detaudit.model import (
 from detaudit.runs import log_rows
 from detaudit.runs.log_records import (
     Bye,
+    Data,
     Environ,
     Final,
     FlagLine,
@@ -188,6 +189,7 @@ class Process:
     wrote: list[Wrote] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
     read: list[Read] = field(default_factory=list)
+    data: list[Data] = field(default_factory=list)
     ended: bool = False
     started: int = 0
     torn: bool = False
@@ -279,6 +281,7 @@ _LISTS: dict[type[Line], str] = {
     Wrote: "wrote",
     Left: "left",
     Read: "read",
+    Data: "data",
 }
 
 

@@ -235,6 +235,12 @@ class Read(Line, frozen=True, tag="read"):
     at: int
 
 
+class Data(Line, frozen=True, tag="data"):
+    """The process opened a file for reading that it had not written before."""
+
+    path: str
+
+
 class Bye(Line, frozen=True, tag="bye"):
     """The process, or a task that it did for a pool, ended in an orderly way, after so many threads and rows."""
 
@@ -264,6 +270,7 @@ DECODER = msgspec.json.Decoder(
     | Wrote
     | Left
     | Read
+    | Data
     | Bye
 )
 

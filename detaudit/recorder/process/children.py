@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _BOOTSTRAP = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bootstrap")
-_NAMES = (wire.ENV_LOGS, wire.ENV_MARK, wire.ENV_STAGES, wire.ENV_FLAGS, wire.ENV_WATCH)
+_NAMES = (wire.ENV_LOGS, wire.ENV_MARK, wire.ENV_STAGES, wire.ENV_FLAGS, wire.ENV_WATCH, wire.ENV_READS)
 
 _ENV = 6
 """The place of ``env`` among the arguments of Popen._execute_child."""
@@ -100,6 +100,7 @@ _MOST = 100_000
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 _SYSTEM = ("/dev/", "/proc/", "/sys/", "/run/")
 _LIBRARY = os.path.realpath(os.path.dirname(os.__file__)) + os.sep
+_OWN = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))) + os.sep
 _PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep, os.sep + "__pycache__" + os.sep)
 
 
@@ -124,6 +125,7 @@ class _Outputs:
         self._made: set[str] = set()
         self._left: dict[str, bool] = {}
         self._removed: set[str] = set()
+        self._opened: set[str] = set()
         self._lines = {False: 0, True: 0}
 
     def path_of(self, file: Any, descriptor: Any = -1) -> str:
@@ -168,6 +170,8 @@ class _Outputs:
         if path in self._left or os.path.dirname(path) in self._made or self._is_dropped(path):
             return
         size, changed = self._before(path)
+        if size < 0:
+            self._opened.add(path)  # what it reads of it later is its own
         if path.startswith(self._temporary) and not path.startswith(self._cwd):
             if len(self._left) < _MOST:  # most of them are removed again
                 self._left[path] = size < 0
@@ -217,6 +221,15 @@ class _Outputs:
         user_frame = frames.user_frame(frame)
         file, line = frames.location(user_frame) if user_frame is not None else ("", 0)
         self._sink.write({"k": "read", "path": path, "file": file, "line": line, "at": time.monotonic_ns()})
+
+    def opened(self, path: str) -> None:
+        """Note that a file is about to be read, once; not if this process made it, or what it is a part of."""
+        if not path or path in self._opened or len(self._opened) >= _MOST:
+            return
+        self._opened.add(path)
+        made = path in self._left or os.path.dirname(path) in self._made
+        if not made and os.path.isfile(path) and not path.startswith(_OWN) and not self._is_dropped(path):
+            self._sink.write({"k": "data", "path": os.path.realpath(path)})
 
     def finish(self) -> None:
         """Write which temporary files are left, which later runs may read."""
@@ -290,11 +303,17 @@ def watch_files(recorder: Recorder) -> None:
     sink, outputs = recorder.sink, _Outputs(recorder, os.environ[wire.ENV_LOGS])
     _outputs.append(outputs)
     unread, names, path_of = outputs.unread, outputs.names, outputs.path_of
+    every = wire.ENV_READS in os.environ
 
     def writes(file: Any, _: Any, flags: int) -> None:
         append = bool(flags & os.O_APPEND) and not flags & os.O_TRUNC
         reads = bool(unread) and bool(flags & os.O_RDWR) and not append and not flags & os.O_TRUNC
         outputs.wrote(path_of(file), append=append, reads=reads)
+
+    def connected(database: str) -> None:
+        if every:
+            outputs.opened(database)
+        outputs.wrote(database, reads=True)
 
     changes: dict[str, Callable[..., None]] = {
         "os.rename": lambda source, target, at=-1, to=-1: outputs.moved(path_of(source, at), path_of(target, to)),
@@ -302,7 +321,7 @@ def watch_files(recorder: Recorder) -> None:
         "os.truncate": lambda file, length: outputs.wrote(path_of(file)),
         "os.remove": lambda file, at=-1: outputs.removed(path_of(file, at)),
         "os.mkdir": lambda path, mode, at=-1: outputs.made(path_of(path, at)),
-        "sqlite3.connect": lambda file, *_: outputs.wrote(_database(path_of, file), reads=True),
+        "sqlite3.connect": lambda file, *_: connected(_database(path_of, file)),
         **dict.fromkeys(writers.PROGRAMS, writers.count),  # here, because a hook is called at every event
     }
 
@@ -314,7 +333,10 @@ def watch_files(recorder: Recorder) -> None:
             if flags & _WRITING:
                 if not isinstance(arguments[0], int):
                     sink.guarded("open", lambda: writes(*arguments))
-            elif unread and isinstance(arguments[0], str) and arguments[0].rpartition(os.sep)[2] in names:
+                return
+            if every and not isinstance(arguments[0], int):
+                sink.guarded("open", lambda: outputs.opened(path_of(arguments[0])))
+            if unread and isinstance(arguments[0], str) and arguments[0].rpartition(os.sep)[2] in names:
                 frame = sys._getframe().f_back
                 sink.guarded("open", lambda: outputs.read(path_of(arguments[0]), frame))
         elif event in changes:

@@ -1,0 +1,1 @@
+"""Evidence: one archive of an audit that can be kept for years, and checked."""

@@ -1,0 +1,403 @@
+"""What runs used: hashed when an audit ends, or later, and kept beside its report."""
+
+import hashlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from detaudit import redact, store, wire
+from detaudit.errors import AuditNotFoundError
+from detaudit.launch.target import training_python, which
+from detaudit.launch.workspace import WORK, repository_root
+from detaudit.model import Audit, Check, Comparison
+from detaudit.model.fact import encode
+from detaudit.model.outputs import FileBudget
+from detaudit.runs import environment
+from detaudit.runs.log_records import Data, lines_of
+
+FILE, DIFF = "materials.json", "source.diff"
+"""What runs used, and what the tree had beside its commit, in a results folder."""
+
+MOST_DIFF = 16 * 2**20
+"""Bytes of a diff that is kept; of a longer one there is only the hash."""
+
+NATIVE = (
+    *("av", "catboost", "datasets", "decord", "duckdb", "fastparquet", "h5py", "imageio-ffmpeg", "lightgbm", "lmdb"),
+    *("nvidia-dali-cuda120", "onnxruntime", "opencv-python", "opencv-python-headless", "polars", "pyarrow"),
+    *("rasterio", "safetensors", "soundfile", "tensorflow", "tensorflow-cpu", "tokenizers", "torchaudio"),
+    *("torchcodec", "torchvision", "webdataset", "xgboost", "zarr"),
+)
+"""Packages that open files without telling Python."""
+
+
+class Hashed(msgspec.Struct, frozen=True, kw_only=True):
+    """A file and the SHA-256 of its bytes; ``size`` is null if it has changed since it was hashed.
+
+    ``name`` is relative to the working directory, if it is in the project. ``later``: it was hashed after the audit.
+    """
+
+    name: str
+    size: int | None
+    sha256: str
+    later: bool = False
+
+
+class Unhashed(msgspec.Struct, frozen=True, kw_only=True):
+    """What the runs used, or may have used, without a hash, and why."""
+
+    name: str
+    why: str
+
+
+class Package(msgspec.Struct, frozen=True, kw_only=True):
+    """An installed package. ``record`` is the SHA-256 of what its RECORD lists, ``""`` if it has none."""
+
+    name: str
+    version: str
+    record: str = ""
+
+
+class Git(msgspec.Struct, frozen=True, kw_only=True):
+    """The commit of the project, and what its tree had beside it.
+
+    ``diff`` is the SHA-256 of the difference of tracked files, ``""`` if there is none; ``untracked`` are other files.
+    """
+
+    commit: str
+    diff: str = ""
+    untracked: tuple[str, ...] = ()
+
+
+class Materials(msgspec.Struct, frozen=True, kw_only=True):
+    """All that runs used, as far as it is known. ``later``: packages and git are those of after the audit."""
+
+    schema_version: str = "1.0"
+    later: bool
+    code: tuple[Hashed, ...]
+    data: tuple[Hashed, ...]
+    unhashed: tuple[Unhashed, ...]
+    git: Git | None
+    packages: tuple[Package, ...]
+    machine: dict[str, Any]
+    variables: dict[str, str]
+    budget: FileBudget
+
+
+Report = Audit | Check | Comparison
+
+
+def audits(report: Report) -> dict[str, Audit]:
+    """Return the audits of a report by the folders below its own that have their results."""
+    if isinstance(report, Check):
+        return {one.name: one.audit for one in report.audits}
+    return {"": report} if isinstance(report, Audit) else {}
+
+
+def load(folder: Path) -> Materials | None:
+    """Return what was collected for a results folder, None if nothing was.
+
+    Raises AuditNotFoundError if that cannot be read.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Materials)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise AuditNotFoundError(f"{path} cannot be read: {error}", "Remove it; the hashes are made again.") from error
+
+
+def collect(
+    report: Report, folder: Path, cwd: Path, python: str = "", budget: FileBudget | None = None, *, later: bool = False
+) -> tuple[Materials, bytes]:
+    """Return what the runs of a report in ``folder`` used, and the diff of the tree in which ``cwd`` is."""
+    budget = budget or FileBudget()
+    hashing = _Hashing(budget, _started(report), later=later)
+    code, unhashed = _code(report, cwd, hashing)
+    data, noted = _data(report, folder, cwd, {one.name for one in code}, hashing)
+    if later and not noted:
+        why = "nobody recorded which files were read: the runs were started without --evidence"
+        unhashed.append(Unhashed(name="data files", why=why))
+    _, packages, missing = _packages(python or _python(report, cwd))
+    read_natively = sorted({one.name for one in packages} & {*NATIVE})
+    native = f" (installed: {', '.join(read_natively)})" if read_natively else ""
+    unhashed += [
+        *hashing.unhashed,
+        *([Unhashed(name="packages", why=missing)] if missing else []),
+        Unhashed(name="what native code read", why=f"only files that Python opens are recorded{native}"),
+    ]
+    git, diff, why = _git(cwd)
+    if why:
+        unhashed.append(Unhashed(name="git", why=why))
+    facts = _facts(report)
+    variables: Mapping[str, str] = facts.pop("variables", {})
+    for name in ("frameworks", "packages"):
+        facts.pop(name, None)
+    gpus: dict[str, Any] = (
+        {} if later else {"gpu_details": environment.describe_gpus(Path("/"), os.environ.get("PATH", os.defpath))}
+    )
+    materials = Materials(
+        later=later,
+        code=tuple(code),
+        data=tuple(data),
+        unhashed=tuple(unhashed),
+        git=git,
+        packages=packages,
+        machine={**facts, **gpus},
+        variables={one: redact.HIDDEN if redact.is_secret(one) else redact.text(variables[one]) for one in variables},
+        budget=budget,
+    )
+    return materials, diff
+
+
+def save(folder: Path, materials: Materials, diff: bytes) -> None:
+    """Keep what runs used in their results folder. Raises StorageError if that fails."""
+    if diff:
+        store.write(folder / DIFF, diff)
+    store.write(folder / FILE, encoded(materials))
+
+
+def encoded(materials: Materials) -> bytes:
+    """Return what runs used as it is kept."""
+    return msgspec.json.format(encode(materials), indent=2) + b"\n"
+
+
+def sha256(path: Path) -> tuple[str, int]:
+    """Return the SHA-256 of a file, and its size. Raises OSError."""
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while piece := file.read(2**20):
+            digest.update(piece)
+            size += len(piece)
+    return digest.hexdigest(), size
+
+
+class _Hashing:
+    """Hashes files within a budget; what it leaves out is in ``unhashed``."""
+
+    def __init__(self, budget: FileBudget, started: float, *, later: bool) -> None:
+        self._budget, self._started, self._later = budget, started, later
+        self._end, self._bytes = time.monotonic() + budget.seconds, budget.bytes
+        self.unhashed: list[Unhashed] = []
+
+    def file(self, name: str, path: Path) -> Iterator[Hashed]:
+        """Yield the hash of a file, nothing if it has none."""
+        try:
+            status = path.stat()
+            if not self._later and status.st_mtime >= self._started + 1:
+                self._leave(name, "it changed after the audit began")
+            elif status.st_size > self._bytes or time.monotonic() > self._end:
+                spent = f"{self._budget.seconds:g} s or {self._budget.bytes} bytes"
+                self._leave(name, f"the budget of {spent} was spent (--file-budget)")
+            else:
+                digest, size = sha256(path)
+                self._bytes -= size
+                yield Hashed(name=name, size=size, sha256=digest, later=self._later)
+        except OSError as error:
+            self._leave(name, f"it cannot be read: {error.strerror}")
+
+    def _leave(self, name: str, why: str) -> None:
+        self.unhashed.append(Unhashed(name=name, why=why))
+
+
+def _started(report: Report) -> float:
+    text = "" if isinstance(report, Comparison) else report.started
+    return datetime.fromisoformat(text).timestamp() if text else float("inf")
+
+
+def _code(report: Report, cwd: Path, hashing: _Hashing) -> tuple[list[Hashed], list[Unhashed]]:
+    """Return the user's files that the runs loaded, hashed when they were, and those that the command names."""
+    code: dict[str, Hashed] = {}
+    unhashed: list[Unhashed] = []
+    for audit in audits(report).values():
+        for name, digest in audit.code.items():
+            try:
+                now, size = sha256(cwd / name)
+            except OSError:
+                now, size = "", 0
+            code[name] = Hashed(name=name, size=size if now == digest else None, sha256=digest)
+        for word in audit.target:
+            if word not in code and "\0" not in word and (cwd / word).is_file():
+                code.update({one.name: one for one in hashing.file(_name(str(cwd / word), cwd), cwd / word)})
+        if not audit.code:
+            unhashed.append(Unhashed(name="code", why="no run recorded which files it loaded"))
+    return sorted(code.values(), key=lambda one: one.name), unhashed
+
+
+def _data(
+    report: Report, folder: Path, cwd: Path, code: Collection[str], hashing: _Hashing
+) -> tuple[list[Hashed], bool]:
+    """Return the files that the runs read, as they are after them, and whether any run noted one."""
+    read: dict[str, Path] = {}
+    noted = False
+    for path in sorted(folder.rglob(f"*{wire.LOG_SUFFIX}")):
+        for line in lines_of(path):
+            noted = noted or isinstance(line, Data)
+            if isinstance(line, Data) and (own := _original(line.path, folder, cwd)):
+                read.setdefault(_name(own, cwd), Path(own))
+    runs = [run for audit in audits(report).values() for group in audit.groups for run in group.runs]
+    written = {file.path for run in runs for file in (*run.saved, *run.artifacts)}
+    data: list[Hashed] = []
+    for name, path in sorted(read.items()):
+        if name in written:
+            why = "the runs wrote it too, so the bytes that they read are gone"
+            hashing.unhashed.append(Unhashed(name=name, why=why))
+        elif name not in code:
+            data += hashing.file(name, path)
+    return data, noted
+
+
+def _original(file: str, folder: Path, cwd: Path) -> str:
+    """Return the user's file of one that a run read in its copy; ``""`` for one that the run had to itself."""
+    path = Path(file)
+    if not path.is_relative_to(folder):
+        return file
+    parts = path.relative_to(folder).parts
+    copies = [index for index, part in enumerate(parts) if part == WORK or part.startswith(f"{WORK}-")]
+    if not copies or len(parts) < copies[0] + 3:
+        return ""
+    copied, *rest = parts[copies[0] + 1 :]
+    root = next((one for one in (cwd, *cwd.parents) if one.name == copied), repository_root(cwd))
+    return "" if copied == "tmp" else str(root.joinpath(*rest))
+
+
+def _name(file: str, cwd: Path) -> str:
+    """Return a file of the project as seen from the working directory, another one as it is."""
+    return os.path.relpath(file, cwd) if Path(file).is_relative_to(repository_root(cwd)) else file
+
+
+def _facts(report: Report) -> dict[str, Any]:
+    facts = next((dict(audit.environment) for audit in audits(report).values() if audit.environment), None)
+    return facts if facts is not None else environment.describe()
+
+
+# The packages of the Python that trains.
+
+
+_ASK = """
+import sys
+sys.path.pop(0)
+import hashlib, importlib.metadata as metadata, json, platform, re
+out = ("../", "/")
+notes = ("INSTALLER", "REQUESTED", "direct_url.json", "RECORD")
+packages = {}
+for one in metadata.distributions():
+    name = re.sub(r"[-_.]+", "-", one.metadata["Name"] or "").lower()
+    if not name or name in packages:
+        continue
+    listed = (one.read_text("RECORD") or "").splitlines()
+    kept = []
+    for line in listed:
+        file = line.split(",")[0].strip('"')
+        if file.startswith(out) or file.endswith(".pyc") or file.rpartition("/")[2] in notes:
+            continue
+        kept.append(line)
+    digest = hashlib.sha256("\\n".join(sorted(kept)).encode()).hexdigest() if kept else ""
+    packages[name] = [one.version, digest]
+print(json.dumps([platform.python_version(), packages]))
+"""
+
+
+def _packages(python: str) -> tuple[str, tuple[Package, ...], str]:
+    """Return the version of a Python, its packages, and why they are not known, ``""`` if they are.
+
+    Of a RECORD that leaves out what differs from place to place: files outside of its folder, such as scripts that
+    name their interpreter, compiled files, and the notes of the installer.
+    """
+    try:
+        asked = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=120, check=True)
+        version, answer = json.loads(asked.stdout.splitlines()[-1])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+        return "", (), f"{Path(python).name} does not list them: {type(error).__name__}"
+    return version, tuple(Package(name=name, version=a, record=b) for name, (a, b) in sorted(answer.items())), ""
+
+
+def _python(report: Report, cwd: Path) -> str:
+    """Return the Python of a report: of a command that names one, or the one that would be found now."""
+    for audit in audits(report).values():
+        if audit.target and Path(audit.target[0]).name.startswith("python"):
+            return which(audit.target[0]) or audit.target[0]
+    return training_python(cwd)
+
+
+# The commit of the tree.
+
+
+def _git(cwd: Path) -> tuple[Git | None, bytes, str]:
+    """Return the commit and what the tree has beside it, the diff, and why there is none."""
+    try:
+        commit = _ask_git(cwd, "rev-parse", "--verify", "HEAD").decode().strip()
+        plain = ("--no-ext-diff", "--no-textconv", "--no-color", "--binary", "--full-index", "--src-prefix=a/")
+        diff = _ask_git(cwd, "-c", "core.quotePath=true", "diff", *plain, "--dst-prefix=b/", "HEAD")
+        names = _ask_git(cwd, "ls-files", "--others", "--exclude-standard", "-z", "--full-name", ":/")
+    except (OSError, subprocess.SubprocessError):
+        return None, b"", "the working directory is in no git repository with a commit, or git does not run"
+    untracked = tuple(
+        sorted(os.fsdecode(name).encode(errors="replace").decode() for name in names.split(b"\0") if name)
+    )
+    digest = hashlib.sha256(diff).hexdigest() if diff else ""
+    long = f"the diff has {len(diff)} bytes: only its hash is kept" if len(diff) > MOST_DIFF else ""
+    return Git(commit=commit, diff=digest, untracked=untracked), b"" if long else diff, long
+
+
+def _ask_git(cwd: Path, *words: str) -> bytes:
+    command: Sequence[str] = ("git", "-c", "core.fsmonitor=false", *words)
+    return subprocess.run(command, cwd=cwd, capture_output=True, timeout=60, check=True).stdout
+
+
+# What has changed since.
+
+
+def changes(then: Materials, report: Report, cwd: Path, python: str = "") -> list[str]:
+    """Return what is not as it was: code, data, packages, the commit and the machine, a sentence each."""
+    changed = [*_files("code", then.code, cwd), *_files("data", then.data, cwd)]
+    version, packages, missing = _packages(python or _python(report, cwd))
+    if missing:
+        changed.append(f"packages: {missing}")
+    else:
+        changed += _differing_packages(then.packages, packages)
+    git, _, _ = _git(cwd)
+    if then.git is not None:
+        if git is None or git.commit != then.git.commit:
+            changed.append(f"git: commit {then.git.commit[:12]} then, {git.commit[:12] if git else 'none'} now")
+        elif git.diff != then.git.diff:
+            changed.append("git: the tree has other changes than then beside its commit")
+    now = {**environment.describe(), "python": version or None}
+    for name in sorted(now.keys() & then.machine.keys()):
+        if msgspec.to_builtins(now[name]) != then.machine[name]:
+            before, after = environment.words(then.machine[name]), environment.words(now[name])
+            changed.append(f"machine: {name}: {before or 'none'} then, {after or 'none'} now")
+    for change in environment.changes(then.variables, now["variables"]):
+        changed.append(f"variables: {change.name}: {change.a or 'unset'} then, {change.b or 'unset'} now")
+    return changed
+
+
+def _files(kind: str, files: Iterable[Hashed], cwd: Path) -> Iterator[str]:
+    for file in files:
+        try:
+            digest, size = sha256(cwd / file.name)
+        except OSError as error:
+            yield f"{kind}: {file.name} cannot be read: {error.strerror}"
+            continue
+        if digest != file.sha256:
+            sizes = f"{'unknown' if file.size is None else file.size} bytes then, {size} now"
+            yield f"{kind}: {file.name} has changed ({sizes})"
+
+
+def _differing_packages(then: Iterable[Package], now: Iterable[Package]) -> Iterator[str]:
+    before, after = ({one.name: one for one in packages} for packages in (then, now))
+    for name in sorted({*before, *after}):
+        a, b = before.get(name), after.get(name)
+        if a is None or b is None:
+            yield f"packages: {name} {b.version if b else a.version if a else ''} {'is new' if b else 'is gone'}"
+        elif a.version != b.version:
+            yield f"packages: {name} {a.version} then, {b.version} now"
+        elif a.record != b.record:
+            yield f"packages: {name} {a.version} has other files than then"
