@@ -44,10 +44,16 @@ _EXAMPLES = (
 @option("--rerun", group="What is checked", is_flag=True,
         help="Run the training of this folder once more, and compare it with the first run of the archive.")  # fmt: skip
 @python_option
-def command(file: Path, archive_only: bool, rerun: bool, python: str | None, after_dashes: tuple[str, ...]) -> int:
+def command(
+    file: Path,
+    archive_only: bool,
+    rerun: bool,
+    python: str | None,
+    after_dashes: tuple[str, ...],
+) -> int:
     """Check an archive of evidence: its hashes, its statement, and its verdict, judged again from its logs.
 
-    Lists what has changed since in the working directory: code, data, packages, the commit and the machine. No code of
+    Lists what has changed since in the working directory: code, data, packages, commit and machine. No code of
     the archive is ever run.
 
     Exit status: 0 all right, 1 something was edited or has changed, 2 not an archive.
@@ -58,6 +64,8 @@ def command(file: Path, archive_only: bool, rerun: bool, python: str | None, aft
             checked.changed += materials.changes(checked.used, checked.report, Path.cwd(), python or "")
         if rerun:
             checked.changed += _rerun(checked, Path(folder) / pack.RESULTS, after_dashes, python)
+            if not any(text.startswith("rerun") for text in checked.changed):
+                click.echo("rerun: the same result as in the archive")
         for text in _lines(file, checked, alone=archive_only):
             click.echo(line(text))
     return ExitCode.DETERMINISTIC if checked.is_right else ExitCode.NONDETERMINISTIC

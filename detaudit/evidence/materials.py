@@ -122,7 +122,10 @@ def collect(
     hashing = _Hashing(budget, _started(report), later=later)
     code, unhashed = _code(report, cwd, hashing)
     data, noted = _data(report, folder, cwd, {one.name for one in code}, hashing)
-    if later and not noted:
+    if isinstance(report, Comparison):
+        why = "a comparison starts no run; what its sides used is said in their own folders"
+        unhashed.append(Unhashed(name="code and data", why=why))
+    elif later and not noted:
         why = "nobody recorded which files were read: the runs were started without --evidence"
         unhashed.append(Unhashed(name="data files", why=why))
     _, packages, missing = _packages(python or _python(report, cwd))
@@ -371,7 +374,7 @@ def changes(then: Materials, report: Report, cwd: Path, python: str = "") -> lis
             changed.append("git: the tree has other changes than then beside its commit")
     now = {**environment.describe(), "python": version or None}
     for name in sorted(now.keys() & then.machine.keys()):
-        if msgspec.to_builtins(now[name]) != then.machine[name]:
+        if then.machine[name] is not None and msgspec.to_builtins(now[name]) != then.machine[name]:
             before, after = environment.words(then.machine[name]), environment.words(now[name])
             changed.append(f"machine: {name}: {before or 'none'} then, {after or 'none'} now")
     for change in environment.changes(then.variables, now["variables"]):
