@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from detaudit import __version__, store
+from detaudit import store
 from detaudit.evidence import archive, materials
 from detaudit.evidence.archive import Source
 from detaudit.evidence.materials import Materials, Report
@@ -67,7 +67,7 @@ def _collected(used: Materials, diff: bytes) -> dict[str, Source]:
 def _write(path: Path, report: Report, sources: dict[str, Source], page: bytes, used: Materials) -> None:
     sources = {**sources, HTML: page}
     members = {name: archive.measured(source) for name, source in sources.items()}
-    said = statement(report, used, members, __version__)
+    said = statement(report, used, members)
     archive.write(path, {**sources, NAME: said}, {**members, NAME: archive.measured(said)})
 
 

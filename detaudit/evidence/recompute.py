@@ -37,11 +37,36 @@ from detaudit.runs import environment, files, log, printed
 from detaudit.runs.status import cut, logs_of, recorded, tail
 
 TAKEN = {
-    "run": ("command", "warnings", "next_steps", "started", "ended", "interrupted", "across", "target"),
-    "group": ("sources", "excerpts", "flags", "warnings", "not_varied", "varied", "machines", "left_state"),
-    "of_run": ("wall_s", "errors", "unseen", "warnings", "step_s", "exit_code", "status"),
+    "audit": (
+        "command",
+        "warnings",
+        "next_steps",
+        "started",
+        "ended",
+        "interrupted",
+        "across",
+        "target",
+        "loss_pattern",
+    ),
+    "environment": (
+        *("detaudit", "system", "machine", "cpu", "instructions", "cpus", "libc", "gpus", "driver", "variables"),
+        *("cuda", "cudnn"),
+    ),
+    "group": (
+        "sources",
+        "excerpts",
+        "flags",
+        "warnings",
+        "not_varied",
+        "varied",
+        "machines",
+        "left_state",
+        "recipe",
+        "planned_runs",
+    ),
+    "of_run": ("wall_s", "errors", "unseen", "warnings", "step_s", "exit_code", "status", "artifacts"),
 }
-"""What logs do not show: of an audit, of its groups and of their runs. Hashes alone guard it."""
+"""What logs do not show: of an audit, of its machine, of its groups and of their runs. Hashes alone guard it."""
 
 _SHARED = (RunsCrowded, CoresReduced, DeviceShared)
 """Why runs that match may not count, which depends on what they had of the machine."""
@@ -101,6 +126,12 @@ def _of_audit(audit: Audit, folder: Path, where: str) -> tuple[list[str], list[s
             open_.append(f"{name}: whether runs at once had enough of the machine")
             again = replace(again, verdict=group.verdict, reason=group.reason, confidence=group.confidence)
         differing += _differing(f"{where}groups.{number}", _logged(group), _logged(again))
+        differing += [
+            f"{where}groups.{number}.runs: run {run.id} is not number {place}, or its logs are not in {run.log_dir}"
+            for place, run in enumerate(group.runs, 1)
+            if run.id != place or Path(run.log_dir).name != str(place)
+        ]
+    differing += [f"{where}{name} is of no run in the report" for name in _left_out(audit, folder)]
     if (
         not audit.interrupted
         and not any(type(one).__name__ in _STOPS for one in audit.warnings)
@@ -115,6 +146,14 @@ def _of_audit(audit: Audit, folder: Path, where: str) -> tuple[list[str], list[s
     if any(shown.values()):
         differing += _differing(f"{where}environment", known, shown)
     return differing, open_
+
+
+def _left_out(audit: Audit, folder: Path) -> Iterator[str]:
+    """Yield the folders of runs that the report does not have."""
+    known = {logs_of(run, folder) for group in audit.groups for run in group.runs}
+    for path in sorted((folder / "runs").glob("*/*")) if type(audit) is Audit else ():
+        if path.name.isdecimal() and path.is_dir() and path not in known:
+            yield str(path.relative_to(folder))
 
 
 _STOPS = ("AuditStopped", "RunsFailAlike", "RunsLeftNothing")

@@ -28,8 +28,8 @@ NOTE = (
 )
 
 
-def statement(report: Report, materials: Materials, members: Mapping[str, Member], judge: str) -> bytes:
-    """Return the statement on a report, from all other members of its archive; ``judge`` is the version that judged."""
+def statement(report: Report, materials: Materials, members: Mapping[str, Member]) -> bytes:
+    """Return the statement on a report, from all other members of its archive."""
     said = {
         "_type": TYPE,
         "subject": list(_subjects(report, members)),
@@ -37,7 +37,7 @@ def statement(report: Report, materials: Materials, members: Mapping[str, Member
         "predicate": {
             "note": NOTE,
             "verdict": _verdict(report),
-            "judgedBy": {"name": "detaudit", "version": judge, "layout": report.schema_version},
+            "judgedBy": {"name": "detaudit", "version": judge(report, materials), "layout": report.schema_version},
             "command": list(report.command),
             "started": "" if isinstance(report, Comparison) else report.started,
             "ended": "" if isinstance(report, Comparison) else report.ended,
@@ -54,6 +54,12 @@ def statement(report: Report, materials: Materials, members: Mapping[str, Member
         },
     }
     return msgspec.json.format(encode(said), indent=2) + b"\n"
+
+
+def judge(report: Report, materials: Materials) -> str:
+    """Return the version of detaudit that judged."""
+    audit = next(iter(audits(report).values()), None)
+    return str((audit.environment if audit is not None else materials.machine).get("detaudit", ""))
 
 
 def _subjects(report: Report, members: Mapping[str, Member]) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from detaudit.errors import AuditNotFoundError, DetauditError
 from detaudit.evidence import archive, materials, pack, recompute
 from detaudit.evidence.archive import Member, NotAnArchiveError, Source
 from detaudit.evidence.materials import Materials, Report
-from detaudit.evidence.statement import NAME, statement
+from detaudit.evidence.statement import NAME, judge, statement
 from detaudit.model import Comparison
 
 _MOST_STATEMENT = 2**28
@@ -32,7 +32,6 @@ class Verified:
     taken: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     members: int = 0
-    judge: str = ""
 
     @property
     def is_right(self) -> bool:
@@ -50,8 +49,7 @@ def verify(path: Path, folder: Path) -> Verified:
     said, report, used = _parts(path, folder, members)
     others = {name: member for name, member in members.items() if name != NAME}
     edited += _hashes(said, others)
-    judge = _judge(said)
-    expected = statement(report, used, others, judge)
+    expected = statement(report, used, others)
     if expected != (folder / NAME).read_bytes():
         ours, theirs = msgspec.json.decode(expected), said
         paths = [one for one, *_ in recompute.values("", ours, theirs)]
@@ -62,7 +60,7 @@ def verify(path: Path, folder: Path) -> Verified:
     sources: dict[str, Source] = {name: folder.joinpath(*name.split("/")) for name in members}
     if not damaged and not archive.is_laid_out(path, sources, members):
         edited.append("the zip file is not as detaudit packs these members")
-    verified = Verified(report, used, edited, members=len(members), judge=judge)
+    verified = Verified(report, used, edited, members=len(members))
     _judge_again(verified, folder)
     verified.notes = [f"not hashed: {one.name}: {one.why}" for one in used.unhashed]
     return verified
@@ -94,13 +92,6 @@ def _said(error: Exception, folder: Path) -> str:
     return str(error).replace(f"{folder}/", "")
 
 
-def _judge(said: object) -> str:
-    """Return the version of what judged, as the statement says."""
-    for name in ("predicate", "judgedBy", "version"):
-        said = said.get(name) if isinstance(said, dict) else None
-    return said if isinstance(said, str) else ""
-
-
 def _hashes(said: object, members: dict[str, Member]) -> list[str]:
     """Return which members are not those that the statement lists."""
     predicate = said.get("predicate") if isinstance(said, dict) else None
@@ -122,8 +113,9 @@ def _hashes(said: object, members: dict[str, Member]) -> list[str]:
 def _judge_again(verified: Verified, folder: Path) -> None:
     """Add in what the report is not what the logs show, and what they cannot show."""
     report = verified.report
-    if verified.judge != __version__:
-        verified.taken.append(f"the page: detaudit {verified.judge} wrote it, and this is {__version__}")
+    version = judge(report, verified.used)
+    if version != __version__:
+        verified.taken.append(f"{pack.HTML}: detaudit {version} wrote it, and this is {__version__}")
     try:
         if isinstance(report, Comparison):
             results = None
@@ -131,12 +123,20 @@ def _judge_again(verified: Verified, folder: Path) -> None:
         else:
             results = folder / pack.RESULTS
             differing, taken = recompute.edited(report, results)
+            verified.edited += _code(verified)
             verified.edited += differing
             verified.taken += taken
-        if verified.judge == __version__ and pack.html(report, results) != (folder / pack.HTML).read_bytes():
+        if version == __version__ and pack.html(report, results) != (folder / pack.HTML).read_bytes():
             verified.edited.append(f"{pack.HTML} is not the page of this report")
     except (DetauditError, OSError) as error:
         verified.edited.append(f"the logs cannot be judged again: {_said(error, folder)}")
+
+
+def _code(verified: Verified) -> list[str]:
+    """Return in which files the report and what its runs used disagree."""
+    hashes = {file.name: file.sha256 for file in verified.used.code if not file.later}
+    said = {name: digest for audit in materials.audits(verified.report).values() for name, digest in audit.code.items()}
+    return [f"code.{name} is not as in {materials.FILE}" for name in sorted(said) if hashes.get(name) != said[name]]
 
 
 def unpacked() -> "tempfile.TemporaryDirectory[str]":
