@@ -162,7 +162,9 @@ def keep_evidence(settings: Settings, report: Audit | Check, out: Path) -> None:
         return
     from detaudit.evidence import materials, pack  # which few need, and which takes long to import
 
-    used, diff = materials.collect(report, out, settings.cwd, settings.target.python, settings.file_budget)
+    target = settings.target
+    python = "" if target.is_command else target.python
+    used, diff = materials.collect(report, out, settings.cwd, python, settings.file_budget)
     materials.save(out, used, diff)
     pack.of_results(settings.evidence, report, out, settings.cwd)
     click.echo(f"evidence: {line(advice.shown(settings.evidence))}", err=True)

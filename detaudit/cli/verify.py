@@ -42,7 +42,7 @@ _EXAMPLES = (
 @option("--archive-only", group="What is checked", is_flag=True,
         help="Do not compare the code, the data, the packages and the machine with those here.")  # fmt: skip
 @option("--rerun", group="What is checked", is_flag=True,
-        help="Run the training of this folder once more, and compare it with the first run of the archive.")  # fmt: skip
+        help="Run the training of this folder once, and compare it with the first run of the archive.")  # fmt: skip
 @python_option
 def command(
     file: Path,

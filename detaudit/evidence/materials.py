@@ -136,7 +136,7 @@ def collect(
         *([Unhashed(name="packages", why=missing)] if missing else []),
         Unhashed(name="what native code read", why=f"only files that Python opens are recorded{native}"),
     ]
-    git, diff, why = _git(cwd)
+    git, diff, why = _git(cwd, folder)
     if why:
         unhashed.append(Unhashed(name="git", why=why))
     facts = _facts(report)
@@ -333,18 +333,19 @@ def _python(report: Report, cwd: Path) -> str:
 # The commit of the tree.
 
 
-def _git(cwd: Path) -> tuple[Git | None, bytes, str]:
-    """Return the commit and what the tree has beside it, the diff, and why there is none."""
+def _git(cwd: Path, results: Path | None = None) -> tuple[Git | None, bytes, str]:
+    """Return the commit and what the tree has beside it, but for ``results``, the diff, and why there is none."""
     try:
         commit = _ask_git(cwd, "rev-parse", "--verify", "HEAD").decode().strip()
         plain = ("--no-ext-diff", "--no-textconv", "--no-color", "--binary", "--full-index", "--src-prefix=a/")
         diff = _ask_git(cwd, "-c", "core.quotePath=true", "diff", *plain, "--dst-prefix=b/", "HEAD")
-        names = _ask_git(cwd, "ls-files", "--others", "--exclude-standard", "-z", "--full-name", ":/")
+        names = _ask_git(cwd, "ls-files", "--others", "--exclude-standard", "--directory", "-z", "--full-name", ":/")
     except (OSError, subprocess.SubprocessError):
         return None, b"", "the working directory is in no git repository with a commit, or git does not run"
-    untracked = tuple(
-        sorted(os.fsdecode(name).encode(errors="replace").decode() for name in names.split(b"\0") if name)
-    )
+    root = repository_root(cwd)
+    others = (os.fsdecode(name) for name in names.split(b"\0") if name)
+    shown = (name.encode(errors="replace").decode() for name in others if results is None or root / name != results)
+    untracked = tuple(sorted(shown))
     digest = hashlib.sha256(diff).hexdigest() if diff else ""
     long = f"the diff has {len(diff)} bytes: only its hash is kept" if len(diff) > MOST_DIFF else ""
     return Git(commit=commit, diff=digest, untracked=untracked), b"" if long else diff, long

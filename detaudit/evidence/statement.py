@@ -19,8 +19,8 @@ NAME = "statement.json"
 TYPE = "https://in-toto.io/Statement/v1"
 """https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md"""
 
-PREDICATE = "https://detaudit.dev/evidence/v1"
-"""The type of what the statement says. Like all such, it names a layout; nothing is at this address."""
+PREDICATE = "urn:detaudit:evidence:1"
+"""The type of what the statement says."""
 
 NOTE = (
     "The hashes detect accidents and edits that leave them as they are. Whoever can write this file can write other "

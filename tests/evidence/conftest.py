@@ -16,7 +16,6 @@ from detaudit.evidence.verify import Verified, verify
 from detaudit.model import Audit, to_json
 from tests.fakes import FakeLauncher, run, settings, training
 
-
 DIFF = b"--- a/train.py\n+++ b/train.py\n"
 GIT = Git(commit="c" * 40, diff=hashlib.sha256(DIFF).hexdigest(), untracked=("notes.txt",))
 PACKAGES = (Package(name="numpy", version="2.4.6", record="a" * 64), Package(name="own", version="1"))
@@ -34,7 +33,7 @@ class Kept:
         store.save(self.out, self.report)
         with pytest.MonkeyPatch.context() as patch:  # no process is started
             patch.setattr(materials, "_packages", lambda python: ("3.11.7", PACKAGES, ""))
-            patch.setattr(materials, "_git", lambda cwd: (GIT, DIFF, ""))
+            patch.setattr(materials, "_git", lambda cwd, results: (GIT, DIFF, ""))
             used, diff = materials.collect(self.report, self.out, asked.cwd)
         materials.save(self.out, used, diff)
         pack.of_results(self.zip, self.report, self.out, asked.cwd)
