@@ -143,9 +143,10 @@ def collect(
     variables: Mapping[str, str] = facts.pop("variables", {})
     for name in ("frameworks", "packages"):
         facts.pop(name, None)
-    gpus: dict[str, Any] = (
-        {} if later else {"gpu_details": environment.describe_gpus(Path("/"), os.environ.get("PATH", os.defpath))}
-    )
+    whole: dict[str, Any] = {}
+    if not later:  # of the machine, of which a run may have had a part
+        gpus = environment.describe_gpus(Path("/"), os.environ.get("PATH", os.defpath))
+        whole = {"cpus": len(os.sched_getaffinity(0)), "gpu_details": gpus}
     materials = Materials(
         later=later,
         code=tuple(code),
@@ -153,7 +154,7 @@ def collect(
         unhashed=tuple(unhashed),
         git=git,
         packages=packages,
-        machine={**facts, **gpus},
+        machine={**facts, **whole},
         variables={one: redact.HIDDEN if redact.is_secret(one) else redact.text(variables[one]) for one in variables},
         budget=budget,
     )

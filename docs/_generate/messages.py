@@ -39,6 +39,7 @@ FOLDERS = {
     "compare": "Comparisons",
     "bisect": "Bisections",
     "ops": "Operations",
+    "evidence": "Archives of evidence",
     "remote": "Runs on other machines",
     "exports": "Reports to trackers",
     "errors": "Storage",

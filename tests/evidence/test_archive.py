@@ -3,6 +3,7 @@
 import stat
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,13 +73,13 @@ def test_a_member_with_a_path_out_of_the_archive_is_refused(name: str, said: str
 def test_links_bombs_twins_and_files_that_are_folders_are_refused(tmp_path: Path) -> None:
     link = zipfile.ZipInfo("link")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
-    hostile = {
+    path = tmp_path / "hostile.zip"
+    hostile: dict[str, list[tuple[Any, bytes]]] = {
         "no plain file": [(link, b"/etc/passwd")],
         "one name": [("a", b"1"), ("A", b"2")],
         "folder of another": [("a", b"1"), ("a/b", b"2")],
     }
     for said, members in hostile.items():
-        path = tmp_path / "hostile.zip"
         with zipfile.ZipFile(path, "w") as file:
             for name, data in members:
                 file.writestr(name, data)

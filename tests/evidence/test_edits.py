@@ -33,7 +33,7 @@ def with_value(value: Any, path: Path_, new: Any) -> Any:
     """Return a copy with another value at a path."""
     if not path:
         return new
-    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
     copy[path[0]] = with_value(value[path[0]], path[1:], new)
     return copy
 
@@ -141,13 +141,12 @@ def test_each_member_that_is_changed_or_left_out_is_noticed(matching: Kept) -> N
 
 
 def test_each_byte_of_the_file_that_is_flipped_is_noticed(matching: Kept) -> None:
-    data = matching.zip.read_bytes()
+    data, path = matching.zip.read_bytes(), matching.folder / "flipped.zip"
     with zipfile.ZipFile(matching.zip) as opened:
         last = max(opened.infolist(), key=lambda one: one.header_offset)
         heads = [place for one in opened.infolist() for place in range(one.header_offset, one.header_offset + 40)]
     directory = range(last.header_offset + 30 + len(last.filename) + last.file_size, len(data))
     for place in [*heads[::7], *directory[::5], *range(0, len(data), max(1, len(data) // 40))]:
-        path = matching.folder / "flipped.zip"
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         assert is_noticed(matching, path), place
     for edited in (data + b"\0", b"\0" + data, data[:-1]):
