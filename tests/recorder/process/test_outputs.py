@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -40,7 +42,7 @@ class Place:
         logs = sorted((self.live / "logs").glob("*.jsonl"))
         lines = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
         assert not [line for line in lines if line["k"] == "trouble"]
-        return [line for line in lines if line["k"] in ("wrote", "left", "read")]
+        return [line for line in lines if line["k"] in ("wrote", "left", "read", "data")]
 
     def wrote(self, script: str, **options: Any) -> list[str]:
         return [os.path.relpath(line["path"], self.out) for line in self.run(script, **options)]
@@ -200,3 +202,25 @@ def test_reads_of_earlier_runs_have_a_line(place: Place, script: str, expected: 
     else:
         (read,) = reads
         assert (read["path"], read["file"], read["line"]) == (str(place.out / "a"), str(place.cwd / "train.py"), 3)
+
+
+def test_files_that_are_read_have_a_line_if_that_is_asked_for(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    (place.out / "a").write_text("1")
+    (place.out / "link").symlink_to(place.out / "a")
+    sqlite3.connect(place.out / "base").execute("create table t (x)").connection.close()
+    script = """
+    import pathlib, json.tool
+    open(OUT + '/a'); open(OUT + '/a', 'rb'); os.open(OUT + '/link', os.O_RDONLY); sqlite3.connect(OUT + '/base')
+    open('own', 'w').close(); open('own'); open('/proc/self/stat'); open(os.__file__)
+    os.mkdir(OUT + '/made'); pathlib.Path(OUT, 'made', 'b').write_text(''); open(OUT + '/made/b')
+    try:
+        open(OUT + '/missing')
+    except OSError:
+        pass
+    """
+    assert not [line for line in place.run(script) if line["k"] == "data"]
+    shutil.rmtree(place.out / "made")
+    (place.cwd / "own").unlink()
+    monkeypatch.setenv(wire.ENV_READS, "1")
+    read = {os.path.basename(line["path"]) for line in place.run(script) if line["k"] == "data"}
+    assert read == {"a", "base", "train.py"}
