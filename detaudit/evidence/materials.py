@@ -20,7 +20,7 @@ from detaudit.model import Audit, Check, Comparison
 from detaudit.model.fact import encode
 from detaudit.model.outputs import FileBudget
 from detaudit.runs import environment
-from detaudit.runs.log_records import Data, lines_of
+from detaudit.runs.log_records import Data, SettingsLine, lines_of
 
 FILE, DIFF = "materials.json", "source.diff"
 """What runs used, and what the tree had beside its commit, in a results folder."""
@@ -120,7 +120,7 @@ def collect(
     """Return what the runs of a report in ``folder`` used, and the diff of the tree in which ``cwd`` is."""
     budget = budget or FileBudget()
     hashing = _Hashing(budget, _started(report), later=later)
-    code, unhashed = _code(report, cwd, hashing)
+    code, unhashed = _code(report, folder, cwd, hashing)
     data = _data(report, folder, cwd, {one.name for one in code}, hashing)
     if isinstance(report, Comparison):
         why = "a comparison starts no run; what its sides used is said in their own folders"
@@ -213,7 +213,7 @@ def _started(report: Report) -> float:
     return datetime.fromisoformat(text).timestamp() if text else float("inf")
 
 
-def _code(report: Report, cwd: Path, hashing: _Hashing) -> tuple[list[Hashed], list[Unhashed]]:
+def _code(report: Report, folder: Path, cwd: Path, hashing: _Hashing) -> tuple[list[Hashed], list[Unhashed]]:
     """Return the user's files that the runs loaded, hashed when they were, and those that the command names."""
     code: dict[str, Hashed] = {}
     unhashed: list[Unhashed] = []
@@ -227,12 +227,25 @@ def _code(report: Report, cwd: Path, hashing: _Hashing) -> tuple[list[Hashed], l
         for word in audit.target:
             if word not in code and "\0" not in word and (cwd / word).is_file():
                 code.update({one.name: one for one in hashing.file(_name(str(cwd / word), cwd), cwd / word)})
-        if not audit.code:
+        for file in sorted(_loaded(folder, cwd)) if not audit.code else ():  # a report that does not name them
+            name = _name(file, cwd)
+            if name not in code:
+                code.update({one.name: one for one in hashing.file(name, Path(file))})
+        if not code:
             unhashed.append(Unhashed(name="code", why="no run recorded which files it loaded"))
     return sorted(code.values(), key=lambda one: one.name), unhashed
 
 
-def _data(report: Report, folder: Path, cwd: Path, code: Collection[str], hashing: _Hashing) -> list[Hashed]:
+def _loaded(folder: Path, cwd: Path) -> set[str]:
+    """Return the user's source files that the logs of runs name."""
+    logs = folder.rglob(f"*{wire.LOG_SUFFIX}")
+    lines = (line for path in logs for line in lines_of(path) if isinstance(line, SettingsLine))
+    return {own for line in lines for file in line.files if (own := _original(file, folder, cwd))}
+
+
+def _data(
+    report: Report, folder: Path, cwd: Path, code: Collection[str], hashing: _Hashing
+) -> list[Hashed]:
     """Return the files that the runs read, as they are after them."""
     read: dict[str, Path] = {}
     for path in sorted(folder.rglob(f"*{wire.LOG_SUFFIX}")):

@@ -73,8 +73,14 @@ def _write(path: Path, report: Report, sources: dict[str, Source], page: bytes, 
 
 def _files(folder: Path, mark: Path) -> Iterator[Path]:
     for entry in sorted(os.scandir(folder), key=lambda one: one.name):
-        path, copied = Path(entry.path), any(entry.name == one or entry.name.startswith(f"{one}-") for one in _LEFT_OUT)
-        if entry.is_dir(follow_symlinks=False) and not copied:
+        path = Path(entry.path)
+        if entry.is_dir(follow_symlinks=False) and not _is_copy(path):
             yield from _files(path, mark)
         elif entry.is_file(follow_symlinks=False) and path != mark and entry.name != _KNOWN and path.suffix != ".part":
             yield path
+
+
+def _is_copy(folder: Path) -> bool:
+    """Whether a folder beside the runs of an audit has a copy of the user's files; an audit may have such a name."""
+    named = any(folder.name == one or folder.name.startswith(f"{one}-") for one in _LEFT_OUT)
+    return named and (folder.parent / "runs").is_dir() and not (folder / store.FILE).exists()
