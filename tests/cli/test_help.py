@@ -63,7 +63,7 @@ def test_help_fits(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
         ("run", ["Target", "Runs", "Flags", "What is compared", "Output", "Examples"]),
         ("bisect", ["Target", "Search", "Runs", "Flags", "What is compared", "Output", "Examples"]),
         ("trace", ["Target", "Runs", "Flags", "What is recorded", "Replay", "What is compared", "Output", "Examples"]),
-        ("check", ["Gates", "Files", "Runs", "Output", "Examples"]),
+        ("check", ["Gates", "Files", "Runs", "What is compared", "Output", "Examples"]),
         ("recipes", ["Commands", "Options", "Output", "Examples"]),
     ],
 )
