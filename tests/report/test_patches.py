@@ -21,8 +21,8 @@ LINES = st.lists(st.sampled_from(["a", "b", "-- a/x", "++ b/x", "@@ -1 +1 @@", "
 
 
 def fixed(before: str, after: str) -> dict[str, Any]:
-    texts = ({"x.py": Text.of(one.encode())} for one in (before, after))
-    fix = replace(FIXES["fix-proven"], diff=diff(*texts))
+    a, b = ({"x.py": Text.of(one.encode())} for one in (before, after))
+    fix = replace(FIXES["fix-proven"], diff=diff(a, b))
     log: dict[str, Any] = json.loads(sarif.render(fix))
     jsonschema.validate(log, SCHEMA)
     return log
