@@ -34,6 +34,7 @@ from detaudit.model import (
 from detaudit.model.check import RunsMustMatch
 from detaudit.report import checks, fixes, searches, traces
 from detaudit.report import groups as words
+from detaudit.report.patches import Replacement, replacements
 from detaudit.report.plain import line, plain
 from detaudit.report.searches import Result
 
@@ -94,7 +95,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     ``suite`` is the audit; ``message`` is one line, ``detail`` what else is known. ``seconds`` is how long its runs
     took. ``compared`` is false of a gate that could not compare, which found nothing wrong. ``culprit`` is the line of
     the user's code that may be why, None if none is known; ``script`` is the audited file, relative to the root of the
-    repository.
+    repository. ``changes`` were tried and help, and are not made yet: all together, or none.
     """
 
     rule: str
@@ -107,6 +108,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     culprit: Location | None = None
     script: str | None = None
     compared: bool = True
+    changes: tuple[Replacement, ...] = ()
 
     @property
     def location(self) -> tuple[str, int] | None:
@@ -261,7 +263,8 @@ def _fix(audit: Fix) -> Finding:
     answer, first = fixes.answer(audit), next(iter(audit.hunks), None)
     location = Location(file=first.file, line=first.line, message=next(fixes.evidence(audit))) if first else None
     detail = [*fixes.evidence(audit), *fixes.remains(audit), *audit.diff.splitlines(), *fixes.notes(audit)]
-    return _of_audit(audit, "no-divergence", "fix", f"{answer.word}: {answer.sentence}", detail, location)
+    finding = _of_audit(audit, "no-divergence", "fix", f"{answer.word}: {answer.sentence}", detail, location)
+    return msgspec.structs.replace(finding, changes=() if audit.applied else tuple(replacements(audit.diff)))
 
 
 def _gate(checked: CheckedAudit, gate: Gate) -> Finding:

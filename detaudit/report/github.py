@@ -5,7 +5,8 @@ https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-comm
 
 from detaudit.model import Report
 from detaudit.report.findings import Finding, Outcome, findings
-from detaudit.report.plain import line
+from detaudit.report.patches import Replacement
+from detaudit.report.plain import line, plain
 
 _COMMANDS = {
     Outcome.FAILED: "error",
@@ -21,6 +22,7 @@ def render(report: Report) -> str:
     order = ["error", "warning", "notice"]
     ordered = sorted(findings(report), key=lambda one: (order.index(_level(one)), list(_COMMANDS).index(one.status)))
     lines = [_annotation(one) for one in ordered]
+    lines += [_suggestion(change) for one in ordered for change in one.changes]
     lines += [_command("warning", {"title": "detaudit"}, line(one.sentence())) for one in report.warnings]
     return "".join(f"{text}\n" for text in lines)
 
@@ -39,6 +41,15 @@ def _annotation(finding: Finding) -> str:
     properties["title"] = f"detaudit: {finding.suite}: {finding.name}"
     more = finding.detail if finding.status is not Outcome.PASSED else ""
     return _command(_level(finding), properties, f"{finding.message}\n{more}".strip())
+
+
+def _suggestion(change: Replacement) -> str:
+    """Return an annotation with the lines that a change puts in place of these: a job cannot make a review comment."""
+    last = max(change.line, change.line + len(change.old) - 1)
+    properties = {"file": line(change.file), "line": str(change.line), "endLine": str(last)}
+    properties["title"] = f"detaudit: {'replace' if change.old else 'insert above'}"
+    new = plain("".join(change.new)).rstrip("\n")
+    return _command("notice", properties, new or "delete these lines")
 
 
 def _command(name: str, properties: dict[str, str], message: str) -> str:

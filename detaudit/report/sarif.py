@@ -14,15 +14,22 @@ from detaudit import __version__
 from detaudit.errors import ExitCode
 from detaudit.model import Report, exit_code
 from detaudit.report.findings import RULES, Finding, Outcome, findings
+from detaudit.report.patches import Replacement
 from detaudit.report.plain import line
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_LEVELS = {Outcome.FAILED: "error", Outcome.INCONCLUSIVE: "warning", Outcome.WARNED: "note"}
+_LEVELS = {
+    Outcome.FAILED: "error",
+    Outcome.INCONCLUSIVE: "warning",
+    Outcome.WARNED: "note",
+    Outcome.PASSED: "note",
+}
+"""A finding that passed is only reported with changes that are not made yet."""
 
 
 def render(report: Report) -> str:
     """See Reporter.render."""
-    problems = [one for one in findings(report) if one.status is not Outcome.PASSED]
+    problems = [one for one in findings(report) if one.status is not Outcome.PASSED or one.changes]
     rules = list(dict.fromkeys(one.rule for one in problems))
     log = {
         "$schema": _SCHEMA,
@@ -72,10 +79,39 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
         "message": {"text": f"{finding.suite}, {finding.name}: {finding.message}\n{finding.detail}".strip()},
         "locations": [_location(*finding.location)] if finding.location else [],
         "partialFingerprints": {"finding/v1": finding.fingerprint},
+        **({"fixes": [_fix(finding)]} if finding.changes else {}),
+    }
+
+
+def _fix(finding: Finding) -> dict[str, Any]:
+    files = dict.fromkeys(one.file for one in finding.changes)
+    return {
+        "description": {"text": finding.message},
+        "artifactChanges": [
+            {
+                "artifactLocation": _artifact(file),
+                "replacements": [_replacement(one) for one in finding.changes if one.file == file],
+            }
+            for file in files
+        ],
+    }
+
+
+def _replacement(change: Replacement) -> dict[str, Any]:
+    """Return what replaces whole lines with their ends; the last line of a file may have none."""
+    end = {"endLine": change.line + len(change.old), "endColumn": 1}
+    if change.old and not change.old[-1].endswith("\n"):
+        end = {"endLine": change.line + len(change.old) - 1}
+    return {
+        "deletedRegion": {"startLine": change.line, "startColumn": 1, **end},
+        "insertedContent": {"text": "".join(change.new)},
     }
 
 
 def _location(file: str, begin: int) -> dict[str, Any]:
+    return {"physicalLocation": {"artifactLocation": _artifact(file), "region": {"startLine": begin}}}
+
+
+def _artifact(file: str) -> dict[str, Any]:
     path = PurePosixPath(file)
-    artifact = {"uri": path.as_uri()} if path.is_absolute() else {"uri": quote(str(path)), "uriBaseId": "%SRCROOT%"}
-    return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": begin}}}
+    return {"uri": path.as_uri()} if path.is_absolute() else {"uri": quote(str(path)), "uriBaseId": "%SRCROOT%"}
