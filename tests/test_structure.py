@@ -43,6 +43,7 @@ ROOMS = {
     # One process and its end; the user's code, read.
     "launch": {"config", "errors", "model", "outputs", "private", "redact", "wire"},
     "source": {"config", "model", "redact"},
+    "rules": {"model", "source"},
     "store": {"errors", "launch", "model", "private"},
     "advice": {"config", "launch", "model", "redact", "wire"},
     "report": {"compat", "config", "errors", "launch", "model", "wire"},
@@ -60,15 +61,15 @@ ROOMS = {
         "store",
     },
     "bisect": {
-        "advice", "config", "errors", "judge", "launch", "model", "runner", "runs", "source", "store",
+        "advice", "config", "errors", "judge", "launch", "model", "rules", "runner", "runs", "source", "store",
     },
     "trace": {
-        "advice", "config", "entry_points", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
-        "wire",
+        "advice", "config", "entry_points", "judge", "launch", "model", "private", "rules", "runner", "runs", "source",
+        "store", "wire",
     },
     "fix": {
-        "advice", "config", "errors", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
-        "trace",
+        "advice", "config", "errors", "judge", "launch", "model", "private", "rules", "runner", "runs", "source",
+        "store", "trace",
     },
     "check": {
         "advice", "audit", "baseline", "config", "judge", "launch", "model", "runner", "runs",

@@ -51,10 +51,12 @@ from detaudit.model.fact import now
 from detaudit.model.problems import OutputsOpen
 from detaudit.model.sources import NotImported
 from detaudit.model.warnings import OutputsUndecided
+from detaudit.rules import edit as edit_at
+from detaudit.rules import is_repeated_in
 from detaudit.runner import MakeRunner, Observer, Runner
 from detaudit.runs import environment
 from detaudit.runs.log import versions
-from detaudit.source import edits, machine_reads
+from detaudit.source import in_place, machine_reads
 
 # The answer of a bisection over flags, with the trials it rests on.
 
@@ -105,7 +107,7 @@ def needed(
                 by_hand=lines[-1].line if lines else "",
                 by_hand_when=lines[-1].when if lines else "",
                 by_hand_first=lines[:-1],
-                in_place=edits.place_of(folder, trials.files, row) if lines else "",
+                in_place=in_place.place_of(folder, trials.files, row) if lines else "",
                 acts_on=_acts_on(row, _without(trials, answer.without[flag]), folder),
             )
         )
@@ -130,8 +132,8 @@ def _acts_on(flag: Flag, without: Group | None, folder: Path) -> tuple[LineToFix
     lines.sort(key=lambda source: source.suspect)
     lines_to_fix = []
     for source in lines[:MOST_LINES]:
-        edit = edits.edit(folder, source.file, source.line, source.kind)
-        repeated = edit is None and edits.is_repeated_in(folder, source.file, source.line, source.kind)
+        edit = edit_at(folder, source.file, source.line, source.kind)
+        repeated = edit is None and is_repeated_in(folder, source.file, source.line, source.kind)
         lines_to_fix.append(LineToFix(source=source, edit=edit, repeated=repeated))
     return tuple(lines_to_fix)
 

@@ -340,7 +340,15 @@ class Fixer:
                     if not old and set(new) <= set(change.needs):
                         continue
                     hunks.append(
-                        Hunk(file=change.file, line=line, old=old, new=new, flag=change.flag, without=one.without)
+                        Hunk(
+                            file=change.file,
+                            line=line,
+                            old=old,
+                            new=new,
+                            flag=change.flag,
+                            rule=change.rule,
+                            without=one.without,
+                        )
                     )
         return tuple(hunks)
 

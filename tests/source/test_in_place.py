@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from detaudit.config.flags import load_catalogue
-from detaudit.source.edits import place_of
+from detaudit.source.in_place import place_of
 
 CATALOGUE = load_catalogue()
 
