@@ -30,6 +30,7 @@ from multiprocessing.pool import ThreadPool
 
 import detaudit
 import numpy as np
+IMPORTS
 
 
 def later(n):
@@ -65,7 +66,10 @@ def bugs() -> dict[str, dict[str, Any]]:
 def script(bug: Mapping[str, Any]) -> str:
     """Return the training with a bug."""
     return (
-        SCRIPT.replace("TOP", bug.get("top", "")).replace("NOISE", bug["noise"]).replace("END", bug.get("end", ""))
+        SCRIPT.replace("\nIMPORTS", "".join(f"\n{line}" for line in bug.get("imports", "").split("\n") if line))
+        .replace("TOP", bug.get("top", ""))
+        .replace("NOISE", bug["noise"])
+        .replace("END", bug.get("end", ""))
     ).rstrip() + "\n"
 
 
