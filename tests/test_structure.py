@@ -46,7 +46,7 @@ ROOMS = {
     "rules": {"model", "source"},
     "store": {"errors", "launch", "model", "private"},
     "advice": {"config", "launch", "model", "redact", "wire"},
-    "report": {"compat", "config", "errors", "launch", "model", "wire"},
+    "report": {"compat", "config", "errors", "launch", "model", "rules", "wire"},
     # What runs left, read; then judged.
     "runs": {"config", "errors", "launch", "model", "outputs", "private", "redact", "store", "wire"},
     "judge": {"compat", "config", "errors", "launch", "model", "outputs", "redact", "runs", "source", "wire"},
@@ -77,7 +77,7 @@ ROOMS = {
     },
     "cli": {
         "advice", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "entry_points", "errors",
-        "fix", "judge", "launch", "model", "redact", "report", "runner", "runs", "store", "trace", "wire",
+        "fix", "judge", "launch", "model", "redact", "report", "rules", "runner", "runs", "store", "trace", "wire",
     },
     # Leaves, which no one imports and entry points name.
     "__main__": {"cli"},

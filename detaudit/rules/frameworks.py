@@ -231,10 +231,10 @@ class LoaderGenerator(Rule):
         "Without one, its order and the seeds of its workers are drawn from torch's global generator, as all before "
         "them left it."
     )
-    before = "import torch\n\nloader = torch.utils.data.DataLoader(data, shuffle=True)\n"
+    before = "import torch\n\nloader = torch.utils.data.DataLoader(\n    data,\n    shuffle=True,\n)\n"
     after = (
-        "import torch\n\nloader = torch.utils.data.DataLoader(data, shuffle=True, "
-        "generator=torch.Generator().manual_seed(0))\n"
+        "import torch\n\nloader = torch.utils.data.DataLoader(\n    data,\n    shuffle=True,\n"
+        "    generator=torch.Generator().manual_seed(0),\n)\n"
     )
     never = (
         "It never makes a loader that is made for each epoch repeat the order of the first: its seed is the number "
