@@ -46,13 +46,10 @@ def without(page: SourceText, call: ast.Call, name: str) -> tuple[TextEdit, ...]
     def change(node: "cst.Call") -> "cst.Call":
         nonlocal commented
         at = next(n for n, one in enumerate(node.args) if one.keyword is not None and one.keyword.value == name)
-        before, one, after = node.args[: max(0, at - 1)], node.args[at], node.args[at + 1 :]
-        kept = [node.args[at - 1].with_changes(comma=one.comma, whitespace_after_arg=one.whitespace_after_arg)] * bool(
-            at
-        )
-        shorter = node.with_changes(args=[*before, *kept, *after])
-        commented = _comments(node) != _comments(shorter)
-        return shorter
+        one, above = node.args[at], node.args[max(0, at - 1) : at]
+        commented = any(map(_has_comment, (one, *above)))
+        kept = [other.with_changes(comma=one.comma, whitespace_after_arg=one.whitespace_after_arg) for other in above]
+        return node.with_changes(args=[*node.args[: max(0, at - 1)], *kept, *node.args[at + 1 :]])
 
     edits = _changed(page, call, change)
     return page.instead(value, "True") if commented and value is not None else edits
@@ -76,14 +73,17 @@ def _longer(node: "cst.Call", name: str, value: str) -> "cst.Call":
     if isinstance(gap, cst.SimpleWhitespace):
         gap = cst.SimpleWhitespace(" ")
     trailing = isinstance(last.comma, cst.Comma)
-    end = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_arg
+    comma = last.comma if isinstance(last.comma, cst.Comma) else cst.Comma()
+    end = comma.whitespace_after if trailing else last.whitespace_after_arg
     if isinstance(end, cst.ParenthesizedWhitespace) and (end.first_line.comment or end.empty_lines):
         above = gap if isinstance(gap, cst.ParenthesizedWhitespace) else end
         gap = above.with_changes(first_line=end.first_line, empty_lines=end.empty_lines)
         end = end.with_changes(first_line=cst.TrailingWhitespace(newline=end.first_line.newline), empty_lines=[])
     elif isinstance(gap, cst.ParenthesizedWhitespace):
         gap = gap.with_changes(first_line=cst.TrailingWhitespace(newline=gap.first_line.newline), empty_lines=[])
-    last = last.with_changes(comma=cst.Comma(whitespace_after=gap), whitespace_after_arg=cst.SimpleWhitespace(""))
+    last = last.with_changes(
+        comma=comma.with_changes(whitespace_after=gap), whitespace_after_arg=cst.SimpleWhitespace("")
+    )
     new = (
         new.with_changes(comma=cst.Comma(whitespace_after=end))
         if trailing
@@ -92,10 +92,10 @@ def _longer(node: "cst.Call", name: str, value: str) -> "cst.Call":
     return node.with_changes(args=[*others, last, new])
 
 
-def _comments(node: "cst.CSTNode") -> int:
+def _has_comment(node: "cst.CSTNode") -> bool:
     import libcst as cst
 
-    return isinstance(node, cst.Comment) + sum(map(_comments, node.children))
+    return isinstance(node, cst.Comment) or any(map(_has_comment, node.children))
 
 
 def _changed(page: SourceText, call: ast.Call, change: "Callable[[cst.Call], cst.Call]") -> tuple[TextEdit, ...]:

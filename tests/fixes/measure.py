@@ -74,7 +74,7 @@ def script(bug: Mapping[str, Any]) -> str:
 
 
 def fix(bug: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Run detaudit fix on a bug, and return its report."""
+    """Run detaudit fix on a bug, and return its report. Raises ValueError if there is none."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name, code in {"train.py": script(bug), **bug.get("files", {})}.items():
@@ -82,6 +82,8 @@ def fix(bug: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         (folder / name).write_text(code)
     command = [sys.executable, "-m", "detaudit", "fix", "train.py", "--quiet", "--format", "json", "--out", "results"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if not done.stdout:
+        raise ValueError(f"exit status {done.returncode}: {done.stderr}")
     report: dict[str, Any] = json.loads(done.stdout)
     shutil.rmtree(folder)
     return {key: report[key] for key in ("verdict", "hunks", "variables", "refused", "diff", "total_runs")}
@@ -111,8 +113,12 @@ def main(names: Sequence[str]) -> int:
     planted = bugs()
     for name in names or planted:
         kept = KEPT / f"{name}.json"
-        if not kept.exists():
-            kept.write_text(json.dumps(fix(planted[name], KEPT / "work" / name), indent=1))
+        try:
+            if not kept.exists():
+                kept.write_text(json.dumps(fix(planted[name], KEPT / "work" / name), indent=1))
+        except ValueError as error:
+            print(f"{name}: {error}", flush=True)
+            continue
         print(f"{name}: {judged(planted[name], json.loads(kept.read_text()))}", flush=True)
     known = {
         name: json.loads((KEPT / f"{name}.json").read_text()) for name in planted if (KEPT / f"{name}.json").exists()
