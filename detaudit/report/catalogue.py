@@ -128,7 +128,7 @@ def one_rule(rule: Rule, format_: str, width: int | None = None) -> str:
         name, (before, after) = f"## {rule.name}", (f"```python\n{text.rstrip()}\n```" for text in examples)
     else:
         before, after = ("\n".join(f"    {one}".rstrip() for one in text.splitlines()) for text in examples)
-    why, never = filled(rule.why, width), filled(rule.never, width)
+    why, never = filled(rule.message, width), filled(rule.never, width)
     return "\n\n".join([name, filled(f"{title}.", width), why, "Before:", before, "After:", after, never]) + "\n"
 
 
@@ -171,7 +171,7 @@ def _record(flag: Flag) -> dict[str, object]:
 
 
 def _rule_record(rule: Rule) -> dict[str, object]:
-    texts = {"why": rule.why, "before": rule.before, "after": rule.after, "never": rule.never}
+    texts = {"message": rule.message, "before": rule.before, "after": rule.after, "never": rule.never}
     return {"name": rule.name, "title": rule.title, **texts, "kinds": sorted(rule.kinds)}
 
 

@@ -34,7 +34,7 @@ class DatasetShuffle(Rule):
 
     name = "dataset-shuffle"
     kinds = _UNSEEDED
-    why = "Without a seed of its own, and a global one from before it is made, each run shuffles in another order."
+    message = "Without a seed of its own, and a global one from before it is made, each run shuffles in another order."
     before = "data = tf.data.Dataset.range(100).shuffle(100).batch(10)\n"
     after = "data = tf.data.Dataset.range(100).shuffle(100, seed=0).batch(10)\n"
     never = (
@@ -81,7 +81,7 @@ class LayerSeed(Rule):
 
     name = "layer-seed"
     kinds = _UNSEEDED
-    why = "Keras draws their seeds from Python's `random`, which `tf.random.set_seed` does not seed."
+    message = "Keras draws their seeds from Python's `random`, which `tf.random.set_seed` does not seed."
     before = "drop = keras.layers.Dropout(0.5)\nnoise = keras.layers.GaussianNoise(0.1)\n"
     after = "drop = keras.layers.Dropout(0.5, seed=0)\nnoise = keras.layers.GaussianNoise(0.1, seed=1)\n"
     never = (
@@ -124,7 +124,7 @@ class LateSeed(Rule):
 
     name = "late-seed"
     kinds = _UNSEEDED
-    why = (
+    message = (
         "What was drawn before the seed was set, such as the seed of a data set or initial weights, is another in "
         "each run."
     )
@@ -143,7 +143,10 @@ class LateSeed(Rule):
         above = body.body[: body.body.index(node)]
         first = next((n for n, one in enumerate(above) if _draws(page, one)), len(above))
         bound = {name for one in above[first:] for name in _bound(one)}
-        if first == len(above) or bound & {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}:
+        lines = [one.lineno for one in body.body]
+        if first == len(above) or lines.count(node.lineno) > 1 or lines.count(above[first].lineno) > 1:
+            return None
+        if bound & {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}:
             return None
         (start, end), target = page.whole_lines(node), page.whole_lines(above[first])[0]
         text = page.text(start, end)
@@ -194,7 +197,7 @@ class EstimatorSeed(Rule):
 
     name = "estimator-seed"
     kinds = _UNSEEDED
-    why = "Without one, scikit-learn draws from NumPy's global generator, or from one that the system seeds."
+    message = "Without one, scikit-learn draws from NumPy's global generator, or from one that the system seeds."
     before = (
         "from sklearn.model_selection import train_test_split\n\ntrain, test = train_test_split(rows, test_size=0.2)\n"
     )
@@ -227,7 +230,7 @@ class LoaderGenerator(Rule):
 
     name = "loader-generator"
     kinds = _UNSEEDED
-    why = (
+    message = (
         "Without one, its order and the seeds of its workers are drawn from torch's global generator, as all before "
         "them left it."
     )

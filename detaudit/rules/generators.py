@@ -44,7 +44,7 @@ class UnseededGenerator(Rule):
 
     name = "unseeded-generator"
     kinds = frozenset({SourceKind.UNSEEDED})
-    why = "A generator without a seed takes one from the operating system, and no global seed reaches it."
+    message = "A generator without a seed takes one from the operating system, and no global seed reaches it."
     before = "rng = np.random.default_rng()\nfor step in range(3):\n    noise = np.random.default_rng().normal()\n"
     after = (
         "rng = np.random.default_rng(0)\nfor step in range(3):\n    noise = np.random.default_rng([0, step]).normal()\n"
@@ -138,7 +138,9 @@ class GlobalGenerators(Rule):
 
     name = "global-generators"
     kinds = frozenset[SourceKind]()
-    why = "The functions of `random`, `numpy.random`, torch and TensorFlow draw from generators that begin anywhere."
+    message = (
+        "The functions of `random`, `numpy.random`, torch and TensorFlow draw from generators that begin anywhere."
+    )
     before = "import random\n\norder = random.sample(range(9), 9)\n"
     after = "import random\n\nrandom.seed(0)\n\norder = random.sample(range(9), 9)\n"
     never = "It never seeds inside of loops and functions, where each pass would draw the same numbers."
@@ -152,7 +154,7 @@ class MovingSeed(Rule):
 
     name = "moving-seed"
     kinds = frozenset({SourceKind.CLOCK, SourceKind.PROCESS_ID})
-    why = (
+    message = (
         "The clock, the ID of a process and entropy of the system are others in each run, and so is a seed that is "
         "computed of them."
     )
@@ -186,7 +188,7 @@ class BoosterSeed(Rule):
 
     name = "booster-seed"
     kinds = frozenset({SourceKind.CLOCK, SourceKind.PROCESS_ID})
-    why = (
+    message = (
         "XGBoost, LightGBM and CatBoost have constant seeds unless they are told others, in a dict of parameters or "
         "by a keyword."
     )

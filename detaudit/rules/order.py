@@ -26,7 +26,7 @@ class SetOrder(Rule):
 
     name = "set-order"
     kinds = frozenset({SourceKind.SET_ORDER, SourceKind.OBJECT_SET_ORDER})
-    why = (
+    message = (
         "The order of a set of texts depends on the hash seed, which Python draws anew for each process; that of "
         "objects, on where they are in memory."
     )
@@ -135,7 +135,7 @@ class ListingOrder(Rule):
 
     name = "listing-order"
     kinds = frozenset({SourceKind.LISTING_ORDER})
-    why = (
+    message = (
         "A folder lists its files in the order in which the file system has them, which is another on another machine."
     )
     before = 'import os\n\nfiles = os.listdir("data")\n'
@@ -195,7 +195,7 @@ class CompletionOrder(Rule):
 
     name = "completion-order"
     kinds = frozenset({SourceKind.COMPLETION_ORDER, SourceKind.COMPLETION_ORDER_OPTION})
-    why = "Whichever worker is ready first has its result taken first, and that depends on the load of the machine."
+    message = "Whichever worker is ready first has its result taken first, and that depends on the load of the machine."
     before = "for job in as_completed(jobs):\n    total += job.result()\n"
     after = "for job in jobs:\n    total += job.result()\n"
     never = (
@@ -259,7 +259,7 @@ class AddressOrder(Rule):
 
     name = "address-order"
     kinds = frozenset({SourceKind.ADDRESS})
-    why = "`id()` is where an object is in memory, which is another place in each run."
+    message = "`id()` is where an object is in memory, which is another place in each run."
     before = "layers = [encoder, decoder]\nfor layer in sorted(layers, key=id):\n    train(layer)\n"
     after = "layers = [encoder, decoder]\nfor layer in list(layers):\n    train(layer)\n"
     never = "It never replaces an address that is used as a number, nor an order of what is not evidently a list."

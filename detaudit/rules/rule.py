@@ -24,13 +24,13 @@ UNSAFE = Fix()
 class Rule(ABC):
     """One rule. ``before`` and ``after`` are its example: text of the user's, and the same text as the rule leaves it.
 
-    ``kinds`` are those of the lines that it is about; ``why`` and ``never`` are sentences for people,
-    and so is the docstring of its class, which says what it does.
+    ``kinds`` are those of the lines that it is about. ``message``, which says why, and ``never`` are for people to
+    read, and so is the docstring of its class, which says what it does.
     """
 
     name: ClassVar[str]
     kinds: ClassVar[frozenset[SourceKind]]
-    why: ClassVar[str]
+    message: ClassVar[str]
     before: ClassVar[str]
     after: ClassVar[str]
     never: ClassVar[str]

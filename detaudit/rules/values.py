@@ -20,7 +20,7 @@ class UninitializedMemory(Rule):
 
     name = "uninitialized-memory"
     kinds = frozenset({SourceKind.UNINITIALIZED})
-    why = "`empty` gives memory as it was left by whatever had it before."
+    message = "`empty` gives memory as it was left by whatever had it before."
     before = "mask = np.empty(10)\nmask[:5] = 1\n"
     after = "mask = np.zeros(10)\nmask[:5] = 1\n"
     never = (
@@ -73,7 +73,7 @@ class SaltedHash(Rule):
 
     name = "salted-hash"
     kinds = frozenset({SourceKind.HASH})
-    why = "Python salts the hashes of texts with a number that it draws for each process."
+    message = "Python salts the hashes of texts with a number that it draws for each process."
     before = "is_test = hash(name) % 10 == 0\n"
     after = "import zlib\nis_test = zlib.crc32(str(name).encode()) % 10 == 0\n"
     never = "It never changes `__hash__`, nor the hash of a set or of an object whose text has its address."

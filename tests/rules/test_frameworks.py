@@ -128,6 +128,8 @@ LATE = [rule for rule in RULES[UNSEEDED] if rule.name == "late-seed"]
         ("import torch\ntorch.manual_seed(1)\nmodel = torch.nn.Linear(2, 2)\n", False),
         ("import random, torch\nrandom.seed(1)\ntorch.manual_seed(1)\n", False),
         ("import torch\ndef f():\n    return torch.rand(2)\ntorch.manual_seed(1)\n", False),
+        ("import torch\nx = torch.rand(2)\ny = 1; torch.manual_seed(1)\n", False),
+        ("import torch\ny = 1; x = torch.rand(2)\ntorch.manual_seed(y)\n", False),
         ("import torch\nx = torch.rand(2)\nif x:\n    torch.manual_seed(1)\n", False),
     ],
 )

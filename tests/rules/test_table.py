@@ -67,7 +67,7 @@ def test_names_are_of_one_rule_and_of_no_flag() -> None:
 @pytest.mark.parametrize("rule", TABLE, ids=lambda rule: rule.name)
 def test_the_page_of_a_rule_has_whole_sentences(rule: Rule) -> None:
     assert not rule.title.endswith(".")
-    assert rule.why.endswith(".")
+    assert rule.message.endswith(".")
     assert rule.never.startswith("It never ")
     assert rule.never.endswith(".")
 
