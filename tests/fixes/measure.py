@@ -5,9 +5,9 @@ What is known is kept in build/fixes/, so that it can be interrupted; docs/lab/f
 
 import json
 import re
-import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -73,10 +73,13 @@ def script(bug: Mapping[str, Any]) -> str:
     ).rstrip() + "\n"
 
 
-def fix(bug: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Run detaudit fix on a bug, and return its report. Raises ValueError if there is none."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+def fix(bug: Mapping[str, Any]) -> dict[str, Any]:
+    """Run detaudit fix on a bug outside of this repository, which it would copy. Raises ValueError without a report."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _fix(bug, Path(folder))
+
+
+def _fix(bug: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for name, code in {"train.py": script(bug), **bug.get("files", {})}.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(code)
@@ -85,7 +88,6 @@ def fix(bug: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if not done.stdout:
         raise ValueError(f"exit status {done.returncode}: {done.stderr}")
     report: dict[str, Any] = json.loads(done.stdout)
-    shutil.rmtree(folder)
     return {key: report[key] for key in ("verdict", "hunks", "variables", "refused", "diff", "total_runs")}
 
 
@@ -115,7 +117,7 @@ def main(names: Sequence[str]) -> int:
         kept = KEPT / f"{name}.json"
         try:
             if not kept.exists():
-                kept.write_text(json.dumps(fix(planted[name], KEPT / "work" / name), indent=1))
+                kept.write_text(json.dumps(fix(planted[name]), indent=1))
         except ValueError as error:
             print(f"{name}: {error}", flush=True)
             continue
