@@ -43,6 +43,9 @@ RULES: dict[SourceKind, list[Rule]] = {
 
 _SEEDS = frozenset({SourceKind.UNSEEDED, SourceKind.CLOCK, SourceKind.PROCESS_ID})
 
+SEEDING = frozenset(rule.name for rule in TABLE if rule.kinds & _SEEDS)
+"""Rules whose edits seed something: at the wrong place, a seed makes draws repeat."""
+
 _MOST = 20
 """The most places to fix in one statement."""
 
