@@ -43,9 +43,10 @@ ROOMS = {
     # One process and its end; the user's code, read.
     "launch": {"config", "errors", "model", "outputs", "private", "redact", "wire"},
     "source": {"config", "model", "redact"},
+    "rules": {"model", "source"},
     "store": {"errors", "launch", "model", "private"},
     "advice": {"config", "launch", "model", "redact", "wire"},
-    "report": {"compat", "config", "errors", "launch", "model", "wire"},
+    "report": {"compat", "config", "errors", "launch", "model", "rules", "wire"},
     # What runs left, read; then judged.
     "runs": {"config", "errors", "launch", "model", "outputs", "private", "redact", "store", "wire"},
     "judge": {"compat", "config", "errors", "launch", "model", "outputs", "redact", "runs", "source", "wire"},
@@ -65,12 +66,14 @@ ROOMS = {
         "advice", "config", "errors", "history", "judge", "launch", "model", "runner", "runs", "source", "store",
     },
     "trace": {
-        "advice", "config", "entry_points", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
+        "advice", "config", "entry_points", "judge", "launch", "model", "private", "rules", "runner", "runs", "source",
+        "store",
         "trial", "wire",
         "history",
     },
     "fix": {
-        "advice", "config", "errors", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
+        "advice", "config", "errors", "judge", "launch", "model", "private", "rules", "runner", "runs", "source",
+        "store",
         "trace", "trial",
     },
     "check": {
@@ -83,7 +86,8 @@ ROOMS = {
     },
     "cli": {
         "advice", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "entry_points", "errors",
-        "evidence", "fix", "judge", "launch", "model", "redact", "report", "runner", "runs", "store", "trace", "wire",
+        "evidence", "fix", "judge", "launch", "model", "redact", "report", "rules", "runner", "runs", "store",
+        "trace", "wire",
     },
     # Leaves, which no one imports and entry points name.
     "__main__": {"cli"},

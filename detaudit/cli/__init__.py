@@ -21,7 +21,7 @@ COMMANDS = {
     "check": "Gate CI: run this project's audits and compare them with their baselines.",
     "compare": "Show where two audits, or an audit and a baseline, first differ.",
     "doctor": "Show what affects determinism on this machine.",
-    "recipes": "List the recipes and flags; `detaudit recipes show ID` explains one.",
+    "recipes": "List the recipes, flags and rules; `detaudit recipes show ID` explains one.",
     "report": "Print the report of an earlier audit or check.",
     "evidence": "Archive an earlier audit with the hashes of all that it used.",
     "verify": "Check such an archive, and list what has changed since.",

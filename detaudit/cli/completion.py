@@ -70,9 +70,12 @@ def flags(ctx: click.Context, option: click.Parameter, begun: str) -> Items:
     return _named(begun, {flag.id: flag.title for flag in load_catalogue()})
 
 
-def recipes_and_flags(ctx: click.Context, option: click.Parameter, begun: str) -> Items:
-    """Complete names of recipes and flags."""
-    return [*(item for item in recipes(ctx, option, begun) if item.type == "plain"), *flags(ctx, option, begun)]
+def pages(ctx: click.Context, option: click.Parameter, begun: str) -> Items:
+    """Complete names of recipes, flags and rules."""
+    from detaudit.rules import TABLE
+
+    named = [item for item in recipes(ctx, option, begun) if item.type == "plain"]
+    return [*named, *flags(ctx, option, begun), *_named(begun, {rule.name: rule.title for rule in TABLE})]
 
 
 def variations(ctx: click.Context, option: click.Parameter, begun: str) -> Items:

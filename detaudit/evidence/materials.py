@@ -243,9 +243,7 @@ def _loaded(folder: Path, cwd: Path) -> set[str]:
     return {own for line in lines for file in line.files if (own := _original(file, folder, cwd))}
 
 
-def _data(
-    report: Report, folder: Path, cwd: Path, code: Collection[str], hashing: _Hashing
-) -> list[Hashed]:
+def _data(report: Report, folder: Path, cwd: Path, code: Collection[str], hashing: _Hashing) -> list[Hashed]:
     """Return the files that the runs read, as they are after them."""
     read: dict[str, Path] = {}
     for path in sorted(folder.rglob(f"*{wire.LOG_SUFFIX}")):

@@ -1,19 +1,19 @@
 """What may fix a difference: the edit of a line, code that does what a flag does, or else a variable."""
 
-import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from detaudit import rules
 from detaudit.config.choice import applicable, is_gpu
 from detaudit.config.flags import SEARCHED, SEED, Catalogue, Flag
 from detaudit.fix.changes import AFTER_IMPORTS, Change, imported_at_top
 from detaudit.fix.tree import Tree
-from detaudit.model import Cause, Edit, Source, SourceKind, Trace
-from detaudit.source import edits
-from detaudit.source.edits import SourceText
+from detaudit.model import Cause, Edit, Source, Trace
+from detaudit.rules import GLOBAL
+from detaudit.source.text import SourceText
 
 _USED = 0
 """The seed in code that is advised."""
@@ -54,41 +54,38 @@ def candidates(
     def editable(file: str) -> bool:
         return tree.is_own(file) and (not only or any(Path(file).is_relative_to(one) for one in only))
 
-    culprit, seen = trace.culprit, set[tuple[str, int]]()
+    culprit, seen = trace.culprit, set[tuple[str, int, tuple[str, ...]]]()
     main = training.main if training.main and editable(training.main) else ""
     own = [culprit.suggested_edit] if culprit is not None and culprit.suggested_edit is not None else []
     code, variables = _settings(trace, catalogue, tree, replace(training, main=main))
     yield from _new(own, seen, editable)
     yield from code
-    lines = ((tree.name(source.file), source.line, source.kind) for source in _sources(trace))
-    files = map(tree.name, training.files)
-    shown = (one for file in files if editable(file) for one in _in_file(tree, file))
-    edited = (edits.edit(tree.cwd, file, line, kind) for file, line, kind in chain(lines, shown))
-    yield from _new(filter(None, edited), seen, editable)
+    lines = ((tree.name(source.file), source.line, rules.RULES.get(source.kind, ())) for source in _sources(trace))
+    files = filter(editable, map(tree.name, training.files))
+    shown = ((file, line, (rule,)) for file in files for line, rule in rules.places(_data(tree, file)))
+    edited = (
+        edit for file, line, fitting in chain(lines, shown) for edit in rules.edits(tree.cwd, file, line, fitting)
+    )
+    yield from _new(edited, seen, editable)
     yield from (one for one in _seeds(catalogue, tree, replace(training, main=main)) if one not in code)
     yield from variables
 
 
-def _new(edits_: Iterable[Edit], seen: set[tuple[str, int]], editable: Callable[[str], bool]) -> Iterator[Candidate]:
+def _new(
+    edits_: Iterable[Edit], seen: set[tuple[str, int, tuple[str, ...]]], editable: Callable[[str], bool]
+) -> Iterator[Candidate]:
     for edit in edits_:
-        if (edit.file, edit.line) not in seen and editable(edit.file):
-            seen.add((edit.file, edit.line))
-            yield Candidate((Change(edit.file, edit.line, edit.old, edit.new, edit.needs),))
+        key = (edit.file, edit.line, edit.new)
+        if key not in seen and editable(edit.file):
+            seen.add(key)
+            yield Candidate((Change(edit.file, edit.line, edit.old, edit.new, edit.needs, rule=edit.rule),))
 
 
-def _in_file(tree: Tree, file: str) -> Iterator[tuple[str, int, SourceKind]]:
-    """Yield the lines of a file that an edit of the table is about, whether or not a run showed that they matter."""
+def _data(tree: Tree, file: str) -> bytes:
     try:
-        page = SourceText.of((tree.cwd / file).read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return
-    lines = {
-        (node.lineno, kind)
-        for node in ast.walk(page.reader.tree)
-        for kind, rule in edits.RULES.items()
-        if isinstance(node, ast.expr | ast.stmt) and rule(page, node) is not None
-    }
-    yield from ((file, line, kind) for line, kind in sorted(lines))
+        return (tree.cwd / file).read_bytes()
+    except OSError:
+        return b""
 
 
 def _sources(trace: Trace) -> Iterable[Source]:
@@ -145,7 +142,8 @@ def _in_code(flag: Flag, catalogue: Catalogue, tree: Tree, training: Training) -
     present = {line.strip() for line in page.lines}
     if all(line in present for line in lines):
         return ()
-    return (Change(main, AFTER_IMPORTS, (), tuple(lines), tuple(dict.fromkeys(needs)), flag.id),)
+    rule = GLOBAL.name if Cause.SEED in flag.causes else ""
+    return (Change(main, AFTER_IMPORTS, (), tuple(lines), tuple(dict.fromkeys(needs)), flag.id, rule),)
 
 
 def _arguments(arguments: Sequence[Any]) -> Iterator[str]:

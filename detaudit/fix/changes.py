@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from detaudit.errors import StorageError, UsageError
-from detaudit.source.edits import SourceText
+from detaudit.source.text import SourceText
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 """A line with its end, as Python counts lines: other characters do not end one."""
@@ -26,7 +26,8 @@ AFTER_IMPORTS = 0
 class Change:
     """The lines ``old`` of a file, from ``line`` on, and what replaces them, with the imports that it ``needs``.
 
-    ``line`` is that of the text with all earlier changes. ``flag`` does the same, ``""`` if none does.
+    ``line`` is that of the text with all earlier changes. ``flag`` does the same, ``""`` if none does;
+    ``rule`` says why.
     """
 
     file: str
@@ -35,6 +36,7 @@ class Change:
     new: tuple[str, ...]
     needs: tuple[str, ...] = ()
     flag: str = ""
+    rule: str = ""
 
 
 @dataclass(frozen=True)

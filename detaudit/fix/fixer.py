@@ -37,6 +37,7 @@ from detaudit.model import (
     Verdict,
 )
 from detaudit.model.fact import now
+from detaudit.rules import SEEDING
 from detaudit.runner import Observer, Runner
 from detaudit.trace.tracer import Tracer, TraceRequest
 from detaudit.trial import Trial, tried
@@ -100,6 +101,7 @@ class Fixer:
         self._trace: Trace | None = None
         self._first_trace: Trace | None = None
         self._base: RunRecord | None = None
+        self._last: RunRecord | None = None
         self._rounds, self._trials, self._runs = 0, 0, 0
         self._applied = False
 
@@ -111,6 +113,7 @@ class Fixer:
             self._fix()
             if self._chosen:
                 self._weigh()
+            self._refuse_what_repeats()
             self._save()
             if self._request.apply and self._matches():
                 after = self._after()
@@ -149,6 +152,7 @@ class Fixer:
         self._runs += self._trace.total_runs
         self._first_trace = self._first_trace or self._trace
         self._base = self._base or tracer.record
+        self._last = tracer.record
         return tracer
 
     def _matches(self) -> bool:
@@ -246,6 +250,23 @@ class Fixer:
         else:
             self._settle(needed)
 
+    def _refuse_what_repeats(self) -> None:
+        """Leave out seeds with which batches repeat later than runs with a change go, as in the second epoch."""
+        seeds = [one for one in self._chosen if any(change.rule in SEEDING for change in one.candidate.changes)]
+        if not (seeds and self._matches() and self._last is not None):
+            return
+        before = self._whole_run([])
+        if before is None or not repeats_more(before, self._last):
+            return
+        others = {id(one): self._whole_run([other for other in self._chosen if other is not one]) for one in seeds}
+        guilty = [one for one in seeds if (record := others[id(one)]) is None or not repeats_more(before, record)]
+        self._refused += [(one, Refusal.REPEATS_BATCHES) for one in guilty or seeds]
+        self._settle([one for one in self._chosen if one not in (guilty or seeds)], self._request.settings.runs)
+
+    def _whole_run(self, chosen: list[Chosen]) -> RunRecord | None:
+        """Return what one whole run with these changes recorded, None if they cannot be made."""
+        return self._tried(chosen, 1, None).record if self._make(chosen) else None
+
     def _settle(self, chosen: list[Chosen], runs: int | None = None) -> None:
         """Go on with these changes alone, traced again in so many runs; without any, runs differ as at first."""
         self._chosen = chosen
@@ -296,7 +317,15 @@ class Fixer:
                     if not old and set(new) <= set(change.needs):
                         continue
                     hunks.append(
-                        Hunk(file=change.file, line=line, old=old, new=new, flag=change.flag, without=one.without)
+                        Hunk(
+                            file=change.file,
+                            line=line,
+                            old=old,
+                            new=new,
+                            flag=change.flag,
+                            rule=change.rule,
+                            without=one.without,
+                        )
                     )
         return tuple(hunks)
 

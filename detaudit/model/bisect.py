@@ -17,7 +17,7 @@ from detaudit.model.stage import Cause, Explanation, Stage
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
     """An edit that fixes it: replace the lines ``old`` of a file, from ``line`` on, with ``new``.
 
-    ``needs`` are the imports that the new lines need.
+    ``needs`` are the imports that the new lines need, and ``rule`` says why it fixes the line.
     """
 
     file: str
@@ -25,6 +25,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     old: tuple[str, ...]
     new: tuple[str, ...]
     needs: tuple[str, ...] = ()
+    rule: str = ""
 
 
 # What a bisection adds to an audit.

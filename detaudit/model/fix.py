@@ -11,8 +11,8 @@ from detaudit.model.trace import Culprit, Narrowed
 class Hunk(msgspec.Struct, frozen=True, kw_only=True):
     """One change of a file: the lines ``old`` from ``line`` on, as the user has them, and what replaces them.
 
-    ``flag`` does the same without an edit, ``""`` if none does. ``without`` is where runs differ that have all other
-    changes, null if the change is the only one.
+    ``flag`` does the same without an edit, ``""`` if none does; ``rule`` says why it helps, ``""`` if none does.
+    ``without`` is where runs differ that have all other changes, null if the change is the only one.
     """
 
     file: str
@@ -20,6 +20,7 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
     old: tuple[str, ...]
     new: tuple[str, ...]
     flag: str = ""
+    rule: str = ""
     without: Difference | None = None
 
     def location(self) -> str:

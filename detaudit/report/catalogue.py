@@ -1,4 +1,4 @@
-"""Recipes, flags, and the diagnosis of a machine in words."""
+"""Recipes, flags, rules of edits, and the diagnosis of a machine in words."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -14,8 +14,9 @@ from detaudit.report.document import DESCRIPTION, FLAGS, Column, Table
 from detaudit.report.markdown import prose
 from detaudit.report.plain import line
 from detaudit.report.terminal import drawn, filled
+from detaudit.rules.rule import Rule
 
-# Print the catalogue of recipes and flags, or one of them, as text, Markdown or JSON.
+# Print the catalogue of recipes, flags and rules, or one of them, as text, Markdown or JSON.
 
 
 ACTIONS = {
@@ -33,6 +34,7 @@ _FLAG_COLUMNS = (
     Column("USED", left=True, drop=7),
 )
 _RECIPE_COLUMNS = (Column("RECIPE", left=True), DESCRIPTION, FLAGS)
+_RULE_COLUMNS = (Column("RULE", left=True), DESCRIPTION)
 
 Known = tuple[RecipeFile, Recipe]
 """The file of a recipe, and the recipe with its flags resolved."""
@@ -55,13 +57,17 @@ FORMATS = ("table", "json", "markdown")
 """The values of ``--format``."""
 
 
-def listing(recipes: Sequence[Known], flags: Sequence[Flag], format_: str, width: int | None = None) -> str:
-    """Return recipes and flags as two tables, or as JSON; ``width`` is that of the terminal, if there is one."""
+def listing(
+    recipes: Sequence[Known], flags: Sequence[Flag], rules: Sequence[Rule], format_: str, width: int | None = None
+) -> str:
+    """Return recipes, flags and rules as tables, or as JSON; ``width`` is that of the terminal, if there is one."""
     if format_ == "json":
-        return _json({"recipes": [_recipe_record(known) for known in recipes], "flags": list(map(_record, flags))})
+        known = {"recipes": [_recipe_record(known) for known in recipes], "flags": list(map(_record, flags))}
+        return _json({**known, "rules": list(map(_rule_record, rules))})
     table = _TABLES[format_]
     parts = [table([_recipe_row(known) for known in recipes], _RECIPE_COLUMNS, width)] if recipes else []
     parts += [table([_flag_row(flag) for flag in flags], _FLAG_COLUMNS, width)] if flags else ["no matching flags"]
+    parts += [table([[rule.name, rule.title] for rule in rules], _RULE_COLUMNS, width)] if rules else []
     if format_ == "table" and flags:
         parts.append("\n".join(filled(f"{action}: {meaning}", width) for action, meaning in ACTIONS.items()))
         parts.append("Run `detaudit recipes show ID` for details.")
@@ -113,6 +119,19 @@ def one_flag(flag: Flag, recipes: Sequence[str], format_: str, width: int | None
     return "\n".join([click.style(flag.id, bold=True), filled(flag.title, width), "", *lines]) + "\n"
 
 
+def one_rule(rule: Rule, format_: str, width: int | None = None) -> str:
+    """Return the page of a rule of edits: why, an example before and after it, and what it never does."""
+    if format_ == "json":
+        return _json(_rule_record(rule))
+    name, title, examples = click.style(rule.name, bold=True), rule.title, (rule.before, rule.after)
+    if format_ == "markdown":
+        name, (before, after) = f"## {rule.name}", (f"```python\n{text.rstrip()}\n```" for text in examples)
+    else:
+        before, after = ("\n".join(f"    {one}".rstrip() for one in text.splitlines()) for text in examples)
+    why, never = filled(rule.message, width), filled(rule.never, width)
+    return "\n\n".join([name, filled(f"{title}.", width), why, "Before:", before, "After:", after, never]) + "\n"
+
+
 _CODE = ("variables", "calls", "sets", "by hand")
 
 
@@ -149,6 +168,11 @@ def _call(name: str, arguments: Sequence[object]) -> str:
 def _record(flag: Flag) -> dict[str, object]:
     record: dict[str, object] = msgspec.to_builtins(flag)
     return record
+
+
+def _rule_record(rule: Rule) -> dict[str, object]:
+    texts = {"message": rule.message, "before": rule.before, "after": rule.after, "never": rule.never}
+    return {"name": rule.name, "title": rule.title, **texts, "kinds": sorted(rule.kinds)}
 
 
 def _recipe_record(known: Known) -> dict[str, object]:

@@ -68,5 +68,8 @@ def remains(fix: Fix) -> Iterator[str]:
 
 
 def notes(fix: Fix) -> list[str]:
-    """Return what was tried and refused, and how many runs that took."""
-    return [*(f"not advised: {one.text()}" for one in fix.refused), f"{count(fix.total_runs, 'run')} in total"]
+    """Return where it says why changes help, what was tried and refused, and how many runs that took."""
+    pages = dict.fromkeys(one.rule or one.flag for one in fix.hunks if one.rule or one.flag)
+    why = [f"why: `detaudit recipes show {name}`" for name in pages]
+    refused = [f"not advised: {one.text()}" for one in fix.refused]
+    return [*why, *refused, f"{count(fix.total_runs, 'run')} in total"]

@@ -5,14 +5,22 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from detaudit.model import Source, SourceKind
-from detaudit.source.edits import SourceText, listing
 from detaudit.source.randomness import HASH, ID, MOST_BYTES, SET, scanned
+from detaudit.source.text import SourceText, last
 
 _CLOCKS = {
     *(f"time.{name}" for name in ("time", "time_ns", "localtime", "gmtime", "ctime", "asctime", "strftime")),
     *(f"datetime.datetime.{name}" for name in ("now", "utcnow", "today")),
     "datetime.date.today",
 }
+
+_LISTINGS = {"listdir", "scandir", "glob", "iglob", "iterdir", "rglob"}
+
+
+def is_listing(page: SourceText, call: ast.Call) -> bool:
+    """Whether a call lists files, and their order is used."""
+    walks = page.full(call.func) in ("os.walk", "os.fwalk")
+    return walks or (last(call.func) in _LISTINGS and not page.reader.forgotten(call))
 
 
 def reads(root: Path, files: Iterable[str]) -> tuple[Source, ...]:
@@ -42,7 +50,7 @@ def _of_calls(path: Path) -> Iterator[tuple[int, SourceKind]]:
         return
     for node in ast.walk(page.reader.tree):
         if isinstance(node, ast.Call):
-            if listing(page, node) is not None:
+            if is_listing(page, node):
                 yield node.lineno, SourceKind.LISTING_ORDER
             if page.full(node.func) in _CLOCKS and not _is_timer(page, node):
                 yield node.lineno, SourceKind.CLOCK

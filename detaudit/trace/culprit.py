@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import structs
 from msgspec.structs import replace
 
-from detaudit import wire
+from detaudit import rules, wire
 from detaudit.config.choice import fix_flags, known
 from detaudit.config.flags import Catalogue, Flag
 from detaudit.config.variations import Variation
@@ -38,7 +38,7 @@ from detaudit.model import (
 )
 from detaudit.runs.log import display_path
 from detaudit.runs.log_records import Line
-from detaudit.source import edits, origins, randomness
+from detaudit.source import origins, randomness
 from detaudit.source.origins import Origin
 from detaudit.trace import lines, operations
 from detaudit.trace.align import OpFinding
@@ -91,11 +91,11 @@ class UserCode:
 
     def edit(self, file: str, line: int, kind: SourceKind) -> Edit | None:
         """Return the edit that fixes what is of this kind at a line, None if no safe one is known."""
-        return edits.edit(self.root, file, line, kind)
+        return rules.edit(self.root, file, line, kind)
 
     def is_repeated(self, file: str, line: int, kind: SourceKind) -> bool:
         """Whether a line seeds a generator at a place where a constant seed repeats the same numbers."""
-        return edits.is_repeated_in(self.root, file, line, kind)
+        return rules.is_repeated_in(self.root, file, line, kind)
 
     def origins(self, file: str, line: int) -> tuple[Origin, ...]:
         """Return what makes the values that are used at a line, nearest first; nothing if it cannot be read."""

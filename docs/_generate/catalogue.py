@@ -9,6 +9,7 @@ from detaudit.config.recipes import load_recipe, read_recipe
 from detaudit.config.recipes import names as recipe_names
 from detaudit.errors import ExitCode
 from detaudit.report import catalogue as report
+from detaudit.rules import TABLE
 from docs._generate.markdown import code, codes, source, table
 
 MEANINGS = {
@@ -25,7 +26,7 @@ MEANINGS = {
 def flags() -> str:
     """Return a table of all flags, and a section for each."""
     catalogue = load_catalogue()
-    parts = [report.listing([], list(catalogue), "markdown")]
+    parts = [report.listing([], list(catalogue), [], "markdown")]
     parts.append("\n".join(f"- *{action}*: {meaning}" for action, meaning in report.ACTIONS.items()))
     for framework, group in groupby(catalogue, key=lambda flag: flag.framework):
         parts += [f"## Flags of {framework}", *map(_flag, group)]
@@ -38,6 +39,12 @@ def _flag(flag: Flag) -> str:
     lines = report.one_flag(flag, using, "markdown").splitlines()
     lines = [f"- source: {source(flag.source)}" if line.startswith("- source: ") else line for line in lines]
     return "\n".join([f"#{lines[0]}", *lines[1:]])
+
+
+def rules() -> str:
+    """Return a table of all rules of edits, and a section for each."""
+    rows = [[f"[{code(rule.name)}](#{rule.name})", rule.title] for rule in TABLE]
+    return "\n\n".join([table(["rule", "what it does"], rows), *(report.one_rule(rule, "markdown") for rule in TABLE)])
 
 
 def retired() -> str:

@@ -22,6 +22,7 @@ MADE: Mapping[str, Callable[[], str]] = {
     "recipes": catalogue.recipes,
     "report-schema": schema.page,
     "retired-settings": catalogue.retired,
+    "rules": catalogue.rules,
     "variations": catalogue.varied,
 }
 """Each function returns Markdown for a mark ``<!-- generated: NAME -->``."""

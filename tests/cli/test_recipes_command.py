@@ -8,6 +8,7 @@ from detaudit.cli import main
 from detaudit.config.flags import load_catalogue
 from detaudit.config.recipes import load_recipe, names, read_recipe
 from detaudit.report import catalogue
+from detaudit.rules import TABLE
 from tests.report.widths import too_wide
 
 
@@ -18,7 +19,7 @@ def recipes(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def test_every_recipe_and_flag_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     first = {line.split()[0] for line in recipes(capsys).splitlines() if line}
-    assert first >= {*names(), *load_catalogue().ids}
+    assert first >= {*names(), *load_catalogue().ids, *(rule.name for rule in TABLE)}
     data = json.loads(recipes(capsys, "--format", "json"))
     assert [flag["id"] for flag in data["flags"]] == list(load_catalogue().ids)
     assert {recipe["name"] for recipe in data["recipes"]} == set(names())
@@ -49,11 +50,15 @@ def test_each_flag_can_be_shown_in_every_format(format_: str) -> None:
 def test_the_catalogue_fits_into_the_terminal(width: int) -> None:
     catalogue_ = load_catalogue()
     known = [(read_recipe(name), load_recipe(name, catalogue_)) for name in names()]
-    assert too_wide(catalogue.listing(known, list(catalogue_), "table", width), width) == []
+    assert too_wide(catalogue.listing(known, list(catalogue_), TABLE, "table", width), width) == []
     for flag in catalogue_:
         text = catalogue.one_flag(flag, [], "table", width)
         assert flag.note in " ".join(text.split())
         assert too_wide(text, width) == []
+    for rule in TABLE:
+        text = catalogue.one_rule(rule, "table", width)
+        assert rule.never in " ".join(text.split())
+        assert width < 80 or too_wide(text, width) == []  # an example is code, which is not wrapped
     for one in known:
         assert too_wide(catalogue.one_recipe(one, "table", width), width) == []
 
@@ -92,3 +97,23 @@ def test_show_explains_a_recipe(capsys: pytest.CaptureFixture[str]) -> None:
 def test_unknown_names(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], problem: str) -> None:
     assert main(["recipes", *arguments]) == 2
     assert problem in capsys.readouterr().err
+
+
+def test_show_explains_a_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    text = recipes(capsys, "show", "set-order")
+    assert "Before:\n\n    names = " in text
+    assert "enumerate(sorted(names))" in text
+    assert "```python\nnames = " in recipes(capsys, "show", "set-order", "--format", "markdown")
+    assert json.loads(recipes(capsys, "show", "set-order", "--format", "json"))["kinds"] == [
+        "object-set-order",
+        "set-order",
+    ]
+    assert main(["recipes", "show", "set-ordr"]) == 2
+    assert "Did you mean 'set-order'?" in capsys.readouterr().err
+
+
+def test_rules_are_listed_unless_flags_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [rule["name"] for rule in json.loads(recipes(capsys, "--format", "json"))["rules"]] == [
+        rule.name for rule in TABLE
+    ]
+    assert json.loads(recipes(capsys, "--device", "gpu", "--format", "json"))["rules"] == []

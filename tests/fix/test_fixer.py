@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from msgspec.structs import replace
 
 from detaudit.config.flags import load_catalogue
 from detaudit.config.options import Until
-from detaudit.fix.candidates import Training, candidates
-from detaudit.fix.fixer import MOST_PROOF, _differing, _horizon, _main, needed_runs
+from detaudit.fix.candidates import Candidate, Training, candidates
+from detaudit.fix.changes import Change
+from detaudit.fix.fixer import MOST_PROOF, Chosen, Fixer, _differing, _horizon, _main, needed_runs
 from detaudit.fix.tree import Tree
 from detaudit.fix.trials import repeats_more
 from detaudit.launch.target import Target
@@ -49,6 +51,28 @@ def record(*batches: str) -> RunRecord:
 )
 def test_batches_that_repeat_and_did_not_are_harm(before: str, after: str, harmful: bool) -> None:
     assert repeats_more(record(*before), record(*after)) is harmful
+
+
+@pytest.mark.parametrize(
+    ("last", "left_out"), [("abab", ["numbered"]), ("wxyz", [])]
+)  # in its second epoch, a seed that has the number of the item repeats the first
+def test_a_seed_with_which_later_batches_repeat_is_refused(
+    last: str, left_out: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Difference(rank=0, step=1, stage=Stage.BATCH)
+    names = {"numbered": "unseeded-generator", "constant": "unseeded-generator", "sorted": "set-order"}
+    chosen = [
+        Chosen(Candidate((Change(name, 1, ("x",), ("y",), rule=rule),)), first, None) for name, rule in names.items()
+    ]
+    fixer = Fixer.__new__(Fixer)
+    fixer._chosen, fixer._refused, fixer._last = chosen, [], record(*last)
+    fixer._request = SimpleNamespace(settings=SimpleNamespace(runs=5))  # type: ignore[assignment]
+    monkeypatch.setattr(fixer, "_matches", lambda: True)
+    monkeypatch.setattr(fixer, "_whole_run", lambda some: record(*(last if chosen[0] in some else "abcd")))
+    monkeypatch.setattr(fixer, "_settle", lambda some, runs: setattr(fixer, "_chosen", some))
+    fixer._refuse_what_repeats()
+    assert [one.candidate.changes[0].file for one, _ in fixer._refused] == left_out
+    assert [one.candidate.changes[0].file for one in fixer._chosen] == [n for n in names if n not in left_out]
 
 
 @pytest.mark.parametrize(

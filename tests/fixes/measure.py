@@ -5,9 +5,9 @@ What is known is kept in build/fixes/, so that it can be interrupted; docs/lab/f
 
 import json
 import re
-import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from multiprocessing.pool import ThreadPool
 
 import detaudit
 import numpy as np
+IMPORTS
 
 
 def later(n):
@@ -65,21 +66,28 @@ def bugs() -> dict[str, dict[str, Any]]:
 def script(bug: Mapping[str, Any]) -> str:
     """Return the training with a bug."""
     return (
-        SCRIPT.replace("TOP", bug.get("top", "")).replace("NOISE", bug["noise"]).replace("END", bug.get("end", ""))
+        SCRIPT.replace("\nIMPORTS", "".join(f"\n{line}" for line in bug.get("imports", "").split("\n") if line))
+        .replace("TOP", bug.get("top", ""))
+        .replace("NOISE", bug["noise"])
+        .replace("END", bug.get("end", ""))
     ).rstrip() + "\n"
 
 
-def fix(bug: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Run detaudit fix on a bug, and return its report."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+def fix(bug: Mapping[str, Any]) -> dict[str, Any]:
+    """Run detaudit fix on a bug outside of this repository, which it would copy. Raises ValueError without a report."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _fix(bug, Path(folder))
+
+
+def _fix(bug: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for name, code in {"train.py": script(bug), **bug.get("files", {})}.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(code)
     command = [sys.executable, "-m", "detaudit", "fix", "train.py", "--quiet", "--format", "json", "--out", "results"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if not done.stdout:
+        raise ValueError(f"exit status {done.returncode}: {done.stderr}")
     report: dict[str, Any] = json.loads(done.stdout)
-    shutil.rmtree(folder)
     return {key: report[key] for key in ("verdict", "hunks", "variables", "refused", "diff", "total_runs")}
 
 
@@ -107,8 +115,12 @@ def main(names: Sequence[str]) -> int:
     planted = bugs()
     for name in names or planted:
         kept = KEPT / f"{name}.json"
-        if not kept.exists():
-            kept.write_text(json.dumps(fix(planted[name], KEPT / "work" / name), indent=1))
+        try:
+            if not kept.exists():
+                kept.write_text(json.dumps(fix(planted[name]), indent=1))
+        except ValueError as error:
+            print(f"{name}: {error}", flush=True)
+            continue
         print(f"{name}: {judged(planted[name], json.loads(kept.read_text()))}", flush=True)
     known = {
         name: json.loads((KEPT / f"{name}.json").read_text()) for name in planted if (KEPT / f"{name}.json").exists()

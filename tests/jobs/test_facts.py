@@ -33,7 +33,6 @@ ALLOWED = {
     ("judge/comparer.py", "{} and {} more"): "the names of the files that differ, and how many more",
     ("runs/values.py", "needs {} to be read"): "as File.problem has it",
     ("runs/values.py", "cannot be read as {}: {}: {}"): "as File.problem has it",
-    ("source/edits.py", "from {} import {}"): "an import in the user's code",
     ("ops/replay.py", "replay of {}"): "the name of a group of runs in the progress line",
     ("ops/replay.py", "exit status {}"): "in place of the error that a process would have written",
     ("trace/instrumented.py", "{} of steps {} to {}"): "the name of a group of runs in the progress line",

@@ -28,12 +28,21 @@ from tests.report.traces import ORDER
 
 RNG, BATCH = (Difference(rank=0, step=1, stage=stage) for stage in (Stage.RNG, Stage.BATCH))
 HUNKS = (
-    Hunk(file="train.py", line=4, old=(), new=("", "torch.manual_seed(0)"), flag="torch-seed", without=RNG),
+    Hunk(
+        file="train.py",
+        line=4,
+        old=(),
+        new=("", "torch.manual_seed(0)"),
+        flag="torch-seed",
+        rule="global-generators",
+        without=RNG,
+    ),
     Hunk(
         file="data.py",
         line=7,
         old=("    names = list(set(names))",),
         new=("    names = sorted(set(names))",),
+        rule="set-order",
         without=BATCH,
     ),
 )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detaudit.model import SourceKind
-from detaudit.source.edits import is_repeated, rewritten
+from detaudit.rules import is_repeated, rewritten
 
 UNSEEDED, CLOCK = SourceKind.UNSEEDED, SourceKind.CLOCK
 

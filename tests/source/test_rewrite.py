@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detaudit.model import SourceKind
-from detaudit.source.edits import RULES, Rewrite, rewritten
+from detaudit.rules import RULES, Rewrite, rewritten
 
 SCRIPTS = Path(__file__).parents[1] / "corpus" / "scripts"
 

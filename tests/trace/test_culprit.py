@@ -93,7 +93,9 @@ def test_a_generator_in_a_different_state_leads_to_the_line_that_seeds_it(tmp_pa
     operation = Operation(
         name="aten.randn.default", op_location="train.py:5", inputs_equal=True, outputs=BOTH["outputs"]
     )
-    edit = Edit(file="train.py", line=2, old=("torch.seed()",), new=("torch.manual_seed(0)",))
+    edit = Edit(
+        file="train.py", line=2, old=("torch.seed()",), new=("torch.manual_seed(0)",), rule="unseeded-generator"
+    )
     fields = {"step": 3, "source": TORCH, "flags": made.flags, "suggested_edit": edit, "suspects": (NUMPY,)}
     assert made == at(2, How.RNG_STATE, Cause.SEED, operation=operation, **fields)
     assert flags(made) == ["torch-seed-generators"]
@@ -114,7 +116,9 @@ def test_only_a_line_of_torch_seeds_a_generator_of_torch(tmp_path: Path, call: s
 def test_input_that_differs_leads_to_the_line_that_introduced_it(tmp_path: Path) -> None:
     finding = OpFinding(How.INPUT, op(tmp_path), op(tmp_path))
     made = culprit.of_operation(finding, DIFFERS, known(tmp_path, LISTING))
-    edit = Edit(file="train.py", line=1, old=(LINES[0],), new=('names = sorted(os.listdir("."))',))
+    edit = Edit(
+        file="train.py", line=1, old=(LINES[0],), new=('names = sorted(os.listdir("."))',), rule="listing-order"
+    )
     operation = Operation(name="aten.mm.default", op_location="train.py:5", **BOTH)
     fields = {"step": 3, "source": LISTING, "flags": made.flags, "suggested_edit": edit}
     assert made == at(1, How.INPUT, Cause.ORDER, operation=operation, **fields)
@@ -125,7 +129,7 @@ def test_uninitialized_memory_leads_to_the_line_that_took_it(tmp_path: Path) -> 
     taken = op(tmp_path, 4, op="aten.empty.memory_format", uninitialized=True)
     finding = OpFinding(How.UNINITIALIZED, op(tmp_path), op(tmp_path), before=taken)
     made = culprit.of_operation(finding, DIFFERS, known(tmp_path))
-    edit = Edit(file="train.py", line=4, old=(LINES[3],), new=("buffer = torch.zeros(3)",))
+    edit = Edit(file="train.py", line=4, old=(LINES[3],), new=("buffer = torch.zeros(3)",), rule="uninitialized-memory")
     operation = Operation(name="aten.mm.default", op_location="train.py:5", **BOTH)
     fields = {"step": 3, "flags": made.flags, "suggested_edit": edit}
     assert made == at(4, How.UNINITIALIZED, Cause.MEMORY, operation=operation, **fields)
@@ -197,7 +201,9 @@ def test_two_runs_that_took_different_paths_after_a_known_line(tmp_path: Path) -
     file = str(tmp_path / "train.py")
     fork = Fork("MainThread", 7, last=CodeLine(file, 1), a=CodeLine(file, 2), b=CodeLine(file, 3))
     made = culprit.of_fork(fork, DIFFERS, known(tmp_path, LISTING))
-    edit = Edit(file="train.py", line=1, old=(LINES[0],), new=('names = sorted(os.listdir("."))',))
+    edit = Edit(
+        file="train.py", line=1, old=(LINES[0],), new=('names = sorted(os.listdir("."))',), rule="listing-order"
+    )
     fields = {"values": ("line 2", "line 3"), "source": LISTING, "suggested_edit": edit}
     assert made == at(1, How.CONTROL_FLOW, Cause.ORDER, **fields)
 

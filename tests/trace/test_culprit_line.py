@@ -6,6 +6,7 @@ import pytest
 
 from detaudit.config.flags import load_catalogue
 from detaudit.model import Cause, Edit, FlagFix, Source, SourceKind
+from detaudit.rules import RULES
 from detaudit.trace.culprit import Attribution, Remedies, UserCode, blame_source, choose
 
 CODE = """import os, random
@@ -54,7 +55,8 @@ def code(tmp_path: Path) -> UserCode:
 def test_the_cause_and_the_fixes_of_a_line(
     code: UserCode, found: Source, cause: Cause, edited: str, needs: tuple[str, ...], flags: list[str]
 ) -> None:
-    edit = Edit(file="data.py", line=found.line, old=(LINES[found.line - 1],), new=(edited,), needs=needs)
+    rule = RULES[found.kind][0].name
+    edit = Edit(file="data.py", line=found.line, old=(LINES[found.line - 1],), new=(edited,), needs=needs, rule=rule)
     rows = [CATALOGUE.get(flag) for flag in flags]
     fixes = tuple(FlagFix(flag=row.id, title=row.title) for row in rows)
     assert blame_source(found, code, FIXES) == Attribution("data.py", found.line, found, cause, fixes, edit)

@@ -1,0 +1,257 @@
+"""Rules for what frameworks draw: data sets, layers, loaders, estimators, and the place of the global seed."""
+
+import ast
+from collections.abc import Iterator
+
+from detaudit.model import SourceKind
+from detaudit.rules.calls import fixed, with_keyword
+from detaudit.rules.generators import given_otherwise, is_none
+from detaudit.rules.rule import UNSAFE, Fix, Rule
+from detaudit.rules.times import indexes
+from detaudit.source.text import SourceText, argument_of
+
+_UNSEEDED = frozenset({SourceKind.UNSEEDED})
+
+
+def _without(call: ast.Call, name: str, position: int) -> bool:
+    """Whether an argument is None or not passed, and may be passed."""
+    passed = call.args[position] if len(call.args) > position else argument_of(call, name)
+    if passed is not None:
+        return is_none(passed) and len(call.args) <= position
+    return not given_otherwise(call) and not any(isinstance(one, ast.Starred) for one in call.args)
+
+
+def _seeded(page: SourceText, call: ast.Call, name: str, value: str = "{}", *needs: str) -> Fix:
+    """Return the fix that passes a seed by a keyword: 0, or what numbers the times at which the call is made."""
+    numbers = indexes(page.reader, call)
+    if numbers is None or len(numbers) > 1:
+        return UNSAFE
+    return fixed(with_keyword(page, call, name, value.format(*numbers or "0")), *needs)
+
+
+class DatasetShuffle(Rule):
+    """Give the shuffle of a tf.data pipeline a seed."""
+
+    name = "dataset-shuffle"
+    kinds = _UNSEEDED
+    message = "Without a seed of its own, and a global one from before it is made, each run shuffles in another order."
+    before = "data = tf.data.Dataset.range(100).shuffle(100).batch(10)\n"
+    after = "data = tf.data.Dataset.range(100).shuffle(100, seed=0).batch(10)\n"
+    never = (
+        "It never takes the order of the first epoch for all: `reshuffle_each_iteration` stays as it is. In a loop, "
+        "the seed is the number of the pass."
+    )
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        if not isinstance(node, ast.Call) or not _without(node, "seed", 1):
+            return None
+        match node.func:
+            case ast.Attribute(attr="shuffle", value=value) if _is_dataset(page, value):
+                return _seeded(page, node, "seed")
+            case _:
+                return None
+
+
+def _is_dataset(page: SourceText, node: ast.expr, depth: int = 5) -> bool:
+    """Whether an expression is a data set of tf.data, as far as this file shows."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=value) as function):
+            return page.full(function).startswith("tensorflow.data.") or _is_dataset(page, value, depth)
+        case ast.Call(func=function):
+            return page.full(function).startswith("tensorflow.data.")
+        case ast.Name() if depth:
+            return any(v is not None and _is_dataset(page, v, depth - 1) for v in page.reader.values(node))
+        case _:
+            return False
+
+
+_LAYERS = {
+    *("AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise"),
+    *(f"SpatialDropout{n}D" for n in (1, 2, 3)),
+    *(f"Random{what}" for what in ("Brightness", "Contrast", "Crop", "Flip", "Rotation", "Translation", "Zoom")),
+}
+_INITIALIZERS = {
+    *(f"{who}{how}" for who in ("Glorot", "He", "Lecun") for how in ("Normal", "Uniform")),
+    *("Orthogonal", "RandomNormal", "RandomUniform", "TruncatedNormal", "VarianceScaling"),
+}
+
+
+class LayerSeed(Rule):
+    """Give random layers and initializers of Keras seeds of their own."""
+
+    name = "layer-seed"
+    kinds = _UNSEEDED
+    message = "Keras draws their seeds from Python's `random`, which `tf.random.set_seed` does not seed."
+    before = "drop = keras.layers.Dropout(0.5)\nnoise = keras.layers.GaussianNoise(0.1)\n"
+    after = "drop = keras.layers.Dropout(0.5, seed=0)\nnoise = keras.layers.GaussianNoise(0.1, seed=1)\n"
+    never = (
+        "It never gives two layers of a file the same seed, nor any to a layer that is made again and again: they "
+        "would draw the same."
+    )
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        if not isinstance(node, ast.Call) or not _is_random(page, node) or not _lacks_a_seed(node):
+            return None
+        if indexes(page.reader, node) != ():
+            return UNSAFE
+        calls = [one for one in ast.walk(page.reader.tree) if isinstance(one, ast.Call) and _is_random(page, one)]
+        calls.sort(key=lambda one: page.span(one)[1])
+        used = {seed.value for one in calls if isinstance(seed := argument_of(one, "seed"), ast.Constant)}
+        free = (n for n in range(2 * len(calls)) if n not in used)
+        seeds = dict(zip((one for one in calls if _lacks_a_seed(one)), free, strict=False))
+        return fixed(with_keyword(page, node, "seed", str(seeds[node])))
+
+
+def _is_random(page: SourceText, call: ast.Call) -> bool:
+    module, _, name = page.full(call.func).rpartition(".")
+    layer = name in _LAYERS and module.endswith("keras.layers")
+    return layer or (name in _INITIALIZERS and module.endswith("keras.initializers"))
+
+
+def _lacks_a_seed(call: ast.Call) -> bool:
+    seed = argument_of(call, "seed")
+    return is_none(seed) if seed is not None else not given_otherwise(call)
+
+
+_GLOBAL_SEEDS = {
+    *("random.seed", "numpy.random.seed", "torch.manual_seed", "tensorflow.random.set_seed"),
+    *("keras.utils.set_random_seed", "tensorflow.keras.utils.set_random_seed", "lightning.seed_everything"),
+}
+
+
+class LateSeed(Rule):
+    """Set global seeds before the first data set and the first layer."""
+
+    name = "late-seed"
+    kinds = _UNSEEDED
+    message = (
+        "What was drawn before the seed was set, such as the seed of a data set or initial weights, is another in "
+        "each run."
+    )
+    before = "data = tf.data.Dataset.range(9).shuffle(9)\ntf.random.set_seed(1)\n"
+    after = "tf.random.set_seed(1)\ndata = tf.data.Dataset.range(9).shuffle(9)\n"
+    never = "It never moves a seed out of a loop, a condition or a function, nor above what its value is computed of."
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        match node:
+            case ast.Expr(value=ast.Call(func=function, args=[_])) if page.full(function) in _GLOBAL_SEEDS:
+                body = page.reader.parent(node)
+            case _:
+                return None
+        if not isinstance(body, ast.Module):
+            return None
+        above = body.body[: body.body.index(node)]
+        first = next((n for n, one in enumerate(above) if _draws(page, one)), len(above))
+        bound = {name for one in above[first:] for name in _bound(one)}
+        lines = [one.lineno for one in body.body]
+        if first == len(above) or lines.count(node.lineno) > 1 or lines.count(above[first].lineno) > 1:
+            return None
+        if bound & {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}:
+            return None
+        (start, end), target = page.whole_lines(node), page.whole_lines(above[first])[0]
+        text = page.text(start, end)
+        return Fix(((target, target, text if text[-1:] in "\r\n" else f"{text}\n"), (start, end, "")))
+
+
+def _draws(page: SourceText, statement: ast.stmt) -> bool:
+    """Whether a statement calls something when it runs that may draw: whatever is no global seed itself."""
+    calls = isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr | ast.For | ast.With)
+    functions = [one.func for one in ast.walk(statement) if isinstance(one, ast.Call)] if calls else []
+    return any(page.full(one) not in _GLOBAL_SEEDS for one in functions)
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    for node in ast.walk(statement):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.alias(name=name, asname=other):
+                yield other or name.split(".")[0]
+            case _:
+                pass
+
+
+_SPLITS = {"KFold", "StratifiedKFold", "StratifiedGroupKFold"}
+_ESTIMATORS = {
+    *("train_test_split", "resample", "shuffle", "ShuffleSplit", "StratifiedShuffleSplit", "GroupShuffleSplit"),
+    *("RepeatedKFold", "RepeatedStratifiedKFold", "RandomizedSearchCV", "permutation_importance"),
+    *(f"make_{what}" for what in ("blobs", "circles", "classification", "friedman1", "moons", "regression")),
+    *(
+        f"{what}{kind}"
+        for what in ("AdaBoost", "Bagging", "DecisionTree", "ExtraTree", "ExtraTrees", "GradientBoosting", "MLP")
+        for kind in ("Classifier", "Regressor")
+    ),
+    *(
+        f"{what}{kind}"
+        for what in ("HistGradientBoosting", "RandomForest", "SGD")
+        for kind in ("Classifier", "Regressor")
+    ),
+    *("BernoulliRBM", "DictionaryLearning", "FastICA", "GaussianMixture", "GaussianRandomProjection", "KMeans"),
+    *("IsolationForest", "LatentDirichletAllocation", "MiniBatchKMeans", "NMF", "Nystroem", "Perceptron", "RBFSampler"),
+    *("SparseRandomProjection", "SpectralClustering", "TSNE", "TruncatedSVD"),
+}
+
+
+class EstimatorSeed(Rule):
+    """Give what draws in scikit-learn a random_state."""
+
+    name = "estimator-seed"
+    kinds = _UNSEEDED
+    message = "Without one, scikit-learn draws from NumPy's global generator, or from one that the system seeds."
+    before = (
+        "from sklearn.model_selection import train_test_split\n\ntrain, test = train_test_split(rows, test_size=0.2)\n"
+    )
+    after = (
+        "from sklearn.model_selection import train_test_split\n\n"
+        "train, test = train_test_split(rows, test_size=0.2, random_state=0)\n"
+    )
+    never = (
+        "It never gives a constant to what is made again and again: the forests of an ensemble would all be the same."
+    )
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        if not isinstance(node, ast.Call) or not _without(node, "random_state", 99):
+            return None
+        module, _, name = page.full(node.func).rpartition(".")
+        if not module.startswith("sklearn") or name not in _ESTIMATORS | _SPLITS:
+            return None
+        shuffles = argument_of(node, "shuffle")
+        if name in _SPLITS and not (isinstance(shuffles, ast.Constant) and shuffles.value is True):
+            return None
+        return _seeded(page, node, "random_state")
+
+
+_LOADERS = {"DataLoader", "StatefulDataLoader"}
+_SAMPLERS = {"RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler", "random_split"}
+
+
+class LoaderGenerator(Rule):
+    """Give a DataLoader a generator of its own."""
+
+    name = "loader-generator"
+    kinds = _UNSEEDED
+    message = (
+        "Without one, its order and the seeds of its workers are drawn from torch's global generator, as all before "
+        "them left it."
+    )
+    before = "import torch\n\nloader = torch.utils.data.DataLoader(\n    data,\n    shuffle=True,\n)\n"
+    after = (
+        "import torch\n\nloader = torch.utils.data.DataLoader(\n    data,\n    shuffle=True,\n"
+        "    generator=torch.Generator().manual_seed(0),\n)\n"
+    )
+    never = (
+        "It never makes a loader that is made for each epoch repeat the order of the first: its seed is the number "
+        "of the epoch, and without such a number the line stays as it is."
+    )
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        if not isinstance(node, ast.Call) or not _without(node, "generator", 99):
+            return None
+        module, _, name = page.full(node.func).rpartition(".")
+        if not module.startswith(("torch.utils.data", "torchdata")) or name not in _LOADERS | _SAMPLERS:
+            return None
+        drawing = [argument_of(node, "shuffle"), argument_of(node, "num_workers")]
+        if name in _LOADERS and not any(isinstance(one, ast.Constant) and one.value for one in drawing):
+            return None
+        needs = () if page.imports.get("torch") == "torch" else ("import torch",)
+        return _seeded(page, node, "generator", "torch.Generator().manual_seed({})", *needs)

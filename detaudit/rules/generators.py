@@ -1,0 +1,230 @@
+"""Rules for generators without a seed, and for seeds that are others in each run."""
+
+import ast
+
+from detaudit.model import SourceKind
+from detaudit.rules.calls import with_first
+from detaudit.rules.rule import UNSAFE, Fix, Rule
+from detaudit.rules.times import indexes, starts_worker
+from detaudit.source.randomness import NUMPY
+from detaudit.source.text import SourceText, TextEdit, argument_of, last
+
+_GENERATORS = {*NUMPY, "default_rng", "Random", "SeedGenerator"}
+_SEEDING = {
+    *_GENERATORS,
+    "seed",
+    "manual_seed",
+    "manual_seed_all",
+    "seed_all",
+    "seed_everything",
+    "set_seed",
+    "set_random_seed",
+    "set_manual_seed",
+    "PRNGKey",
+    "from_seed",
+}
+_SEED_ARGUMENTS = ("seed", "entropy", "key", "x", "a")
+"""Keywords by which generators and seeding functions take a seed."""
+
+_SEED_KEYWORDS = ("seed", "random_state", "random_seed", "rng_seed")
+"""Keywords that are a seed, whoever takes them."""
+
+_BOOSTER_SEEDS = {
+    *_SEED_KEYWORDS,
+    *(f"{what}_seed" for what in ("bagging", "data_random", "drop", "extra", "feature_fraction", "objective")),
+}
+
+_CLOCKS = {"time", "datetime", "uuid", "secrets"}
+_CLOCK_CALLS = {"now", "utcnow", "today", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "time_ns"}
+_PROCESS_CALLS = {"getpid", "getppid", "urandom", "get_ident", "get_native_id", "uuid1", "uuid4"}
+
+
+class UnseededGenerator(Rule):
+    """Give a generator a seed."""
+
+    name = "unseeded-generator"
+    kinds = frozenset({SourceKind.UNSEEDED})
+    message = "A generator without a seed takes one from the operating system, and no global seed reaches it."
+    before = "rng = np.random.default_rng()\nfor step in range(3):\n    noise = np.random.default_rng().normal()\n"
+    after = (
+        "rng = np.random.default_rng(0)\nfor step in range(3):\n    noise = np.random.default_rng([0, step]).normal()\n"
+    )
+    never = (
+        "It never puts a constant seed where code runs again: each item would get the same noise. There the seed "
+        "has the number of the item, and without such a number the line stays as it is."
+    )
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        if not isinstance(node, ast.Call):
+            return None
+        name = last(node.func)
+        if name not in {"from_non_deterministic_state", "seed", "seed_all", "seed_everything", *_GENERATORS}:
+            return None
+        if not _takes_a_seed(node):
+            return None
+        seed = _seed_of(
+            page, node, arrays=name in (*NUMPY, "default_rng") or page.full(node.func) == "numpy.random.seed"
+        )
+        if seed is None:
+            return UNSAFE
+        if name == "from_non_deterministic_state":
+            return Fix((*page.renamed(node, "from_seed"), *with_first(page, node, seed)))
+        renamed = page.renamed(node, _method(page, node)) if name in ("seed", "seed_all") else ()
+        return Fix((*renamed, *_seed(page, node, seed)))
+
+
+def _seed_of(page: SourceText, node: ast.AST, *, arrays: bool) -> str | None:
+    """Return a seed for what is evaluated here, another one each time; None if none is at hand.
+
+    Only ``arrays`` of integers take several numbers: NumPy's generators mix them. In a worker of torch, the seed that
+    it has differs from those of other workers and of other epochs.
+    """
+    names = indexes(page.reader, node)
+    if page.imports.get("torch") == "torch" and starts_worker(page.reader, node):
+        return "torch.initial_seed() % 2**32"
+    if names is None:
+        return None
+    if not names:
+        return "0"
+    if arrays:
+        return f"[0, {', '.join(names)}]"
+    return names[0] if len(names) == 1 else None
+
+
+def is_repeated_call(page: SourceText, node: ast.AST) -> bool:
+    """Whether this makes or seeds a generator, maybe more than once, and no name numbers those times."""
+    if not isinstance(node, ast.Call) or _seed_of(page, node, arrays=True) is not None:
+        return False
+    return last(node.func) in {*_SEEDING, "from_non_deterministic_state"}
+
+
+def _method(page: SourceText, call: ast.Call) -> str:
+    """Return what seeds with a number if seed() draws one: only in torch it has another name."""
+    name, function = last(call.func), page.full(call.func)
+    if function.startswith("torch."):
+        return f"manual_{name}"
+    if not isinstance(call.func, ast.Attribute) or function.rpartition(".")[0] in ("random", "numpy.random"):
+        return name
+    values = page.reader.values(call.func.value)
+    numbers = any(isinstance(v, ast.Call) and last(v.func) in ("Random", "RandomState") for v in values)
+    torch = any(full.split(".")[0] == "torch" for full in page.imports.values())
+    return f"manual_{name}" if torch and not numbers else name
+
+
+def _takes_a_seed(call: ast.Call) -> bool:
+    """Whether a call has no seed yet, and may be given one."""
+    seed = call.args[0] if call.args else argument_of(call, *_SEED_ARGUMENTS)
+    return is_none(seed) if seed is not None else not given_otherwise(call)
+
+
+def is_none(node: ast.expr) -> bool:
+    """Whether an expression is None."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _seed(page: SourceText, call: ast.Call, new: str) -> tuple[TextEdit, ...]:
+    """Return the edit that gives a call a seed, in place of None if it has that."""
+    seed = call.args[0] if call.args else argument_of(call, *_SEED_ARGUMENTS)
+    return page.instead(seed, new) if seed is not None else with_first(page, call, new)
+
+
+def given_otherwise(call: ast.Call) -> bool:
+    """Whether a call may have arguments that cannot be read here, such as ``*args``."""
+    return any(keyword.arg is None for keyword in call.keywords)
+
+
+class GlobalGenerators(Rule):
+    """Seed the global generators below the imports."""
+
+    name = "global-generators"
+    kinds = frozenset[SourceKind]()
+    message = (
+        "The functions of `random`, `numpy.random`, torch and TensorFlow draw from generators that begin anywhere."
+    )
+    before = "import random\n\norder = random.sample(range(9), 9)\n"
+    after = "import random\n\nrandom.seed(0)\n\norder = random.sample(range(9), 9)\n"
+    never = "It never seeds inside of loops and functions, where each pass would draw the same numbers."
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        return None
+
+
+class MovingSeed(Rule):
+    """Replace a seed that is read from the clock or the process."""
+
+    name = "moving-seed"
+    kinds = frozenset({SourceKind.CLOCK, SourceKind.PROCESS_ID})
+    message = (
+        "The clock, the ID of a process and entropy of the system are others in each run, and so is a seed that is "
+        "computed of them."
+    )
+    before = "seed = int(time.time())\nrng = np.random.default_rng(seed)\n"
+    after = "seed = 0\nrng = np.random.default_rng(seed)\n"
+    never = (
+        "It never replaces a time that is no seed: what a rate or a limit should be instead, nobody but you can tell."
+    )
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        if not isinstance(node, ast.Call):
+            return None
+        seeds = [keyword.value for keyword in node.keywords if keyword.arg in _SEED_KEYWORDS]
+        if last(node.func) in _SEEDING or page.full(node.func) in ("jax.random.key", "random.key"):
+            seeds += [
+                *node.args,
+                *(keyword.value for keyword in node.keywords if keyword.arg in ("key", "entropy", "a")),
+            ]
+        for seed in seeds:
+            if _moves(page, seed):
+                return _replaced(page, seed)
+            if isinstance(seed, ast.Name):
+                values = page.reader.values(seed)
+                if any(value is not None and _moves(page, value) for value in values):
+                    return _where_bound(page, values)
+        return None
+
+
+class BoosterSeed(Rule):
+    """Replace a seed that moves among the parameters of a booster."""
+
+    name = "booster-seed"
+    kinds = frozenset({SourceKind.CLOCK, SourceKind.PROCESS_ID})
+    message = (
+        "XGBoost, LightGBM and CatBoost have constant seeds unless they are told others, in a dict of parameters or "
+        "by a keyword."
+    )
+    before = 'params = {"eta": 0.1, "seed": int(time.time())}\n'
+    after = 'params = {"eta": 0.1, "seed": 0}\n'
+    never = "It never adds a seed: without one, a booster draws the same numbers in each run."
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        match node:
+            case ast.Dict(keys=keys, values=values):
+                named = [(one.value, v) for one, v in zip(keys, values, strict=True) if isinstance(one, ast.Constant)]
+            case ast.Call(keywords=keywords):
+                named = [(one.arg, one.value) for one in keywords if one.arg not in _SEED_KEYWORDS]
+            case _:
+                return None
+        moving = (value for name, value in named if name in _BOOSTER_SEEDS and _moves(page, value))
+        return next((_replaced(page, value) for value in moving), None)
+
+
+def _where_bound(page: SourceText, values: list[ast.expr | None]) -> Fix:
+    """Edit the line that computes a seed, so that every use of it gets the same seed."""
+    value = values[0]
+    if len(values) > 1 or value is None or value.lineno != value.end_lineno:
+        return UNSAFE
+    return _replaced(page, value)
+
+
+def _replaced(page: SourceText, seed: ast.expr) -> Fix:
+    new = _seed_of(page, seed, arrays=False)
+    return UNSAFE if new is None else Fix(page.instead(seed, new))
+
+
+def _moves(page: SourceText, node: ast.expr) -> bool:
+    for one in ast.walk(node):
+        if isinstance(one, ast.Call):
+            name, full = last(one.func), page.full(one.func)
+            if name in _CLOCK_CALLS | _PROCESS_CALLS or (full.split(".")[0] in _CLOCKS and "." in full):
+                return True
+    return False

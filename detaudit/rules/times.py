@@ -1,0 +1,145 @@
+"""Whether code runs more than once: there a constant seed gives the same numbers each time, which is no fix.
+
+``np.random.default_rng(0)`` in ``__getitem__`` makes a training deterministic by giving every item the same noise.
+"""
+
+import ast
+import re
+from collections.abc import Sequence
+
+from detaudit.source.randomness import Reader
+
+_INDEX = re.compile(
+    r"(?:(?:sample|batch|item|image|img|data|row|epoch|fold|worker|local|global)_)?(?:index|idx)"
+    r"|i|j|ix|ind|step|epoch|fold|trial|rank|worker_id"
+)
+"""Names of parameters that number the calls of a function; others may be the same in each call."""
+
+_ITEM = "item"
+"""Another name of the index of ``__getitem__``."""
+
+_WRAPPERS = {"tqdm", "list", "reversed", "track"}
+"""Calls that hand on the elements of their first argument."""
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+def indexes(reader: Reader, node: ast.AST) -> tuple[str, ...] | None:
+    """Return the names that number the times at which a node is evaluated, outermost first.
+
+    There are no such names for what is evaluated once: at the top of a file, or in functions that are called once from
+    there, such as ``main``. None if it may be evaluated more than once, and a name does not number all of that.
+    """
+    return _indexes(reader, node, frozenset())
+
+
+def starts_worker(reader: Reader, node: ast.AST) -> bool:
+    """Whether a node is evaluated once when a worker of torch starts: in its ``worker_init_fn``, in no loop."""
+    function = reader.scope(node)
+    if not isinstance(function, _Function | ast.Lambda):
+        return False
+    calls = (one for one in ast.walk(reader.tree) if isinstance(one, ast.Call))
+    starts = [word.value for call in calls for word in call.keywords if word.arg == "worker_init_fn"]
+    named = isinstance(function, _Function) and any(_name(one) == function.name for one in starts)
+    statement: ast.AST = node
+    while reader.parent(statement) is not function:
+        statement = reader.parent(statement)
+        if isinstance(statement, ast.For | ast.While | _Comprehension):
+            return False
+    return named or function in starts
+
+
+def _indexes(reader: Reader, node: ast.AST, calls: frozenset[ast.AST]) -> tuple[str, ...] | None:
+    indices, below, child = list[str](), node, node
+    while child is not reader.tree:
+        parent = reader.parent(child)
+        names = _times(reader, parent, child, below, calls)
+        if names is not None:
+            if not names or set(names) & set(indices):
+                return None
+            indices = [*names, *indices]
+        below, child = child, parent
+    return tuple(indices)
+
+
+def _times(
+    reader: Reader, parent: ast.AST, child: ast.AST, below: ast.AST, calls: frozenset[ast.AST]
+) -> Sequence[str] | None:
+    """Return what numbers the times at which ``child`` is evaluated in ``parent``: nothing if unknown, None for once.
+
+    ``below`` is the child of ``child`` that is asked about.
+    """
+    match parent:
+        case ast.For(target=target, iter=values, body=body) | ast.AsyncFor(target=target, iter=values, body=body):
+            return _counter(target, values) if child in body else None
+        case ast.While(orelse=otherwise):
+            return None if child in otherwise else ()
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            return _times_in_comprehension(parent, child, below)
+        case ast.Lambda(body=body):
+            return _parameters(parent) if child is body else None
+        case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body):
+            return _parameters(parent) if child in body and not _once(reader, parent, calls) else None
+        case _:
+            return None
+
+
+def _times_in_comprehension(node: _Comprehension, child: ast.AST, below: ast.AST) -> Sequence[str] | None:
+    first = node.generators[0]
+    if child is first and below is first.iter:
+        return None
+    if isinstance(child, ast.comprehension):
+        return ()
+    counters = [_counter(part.target, part.iter) for part in node.generators]
+    return [name for counter in counters for name in counter] if all(counters) else ()
+
+
+def _counter(target: ast.expr, values: ast.expr) -> Sequence[str]:
+    """Return the name that counts the passes of a loop, nothing if there is none."""
+    while isinstance(values, ast.Call) and _name(values.func) in _WRAPPERS and values.args:
+        values = values.args[0]
+    match target, values:
+        case ast.Name(id=name), ast.Call(func=function) if _name(function) in ("range", "trange"):
+            return (name,)
+        case ast.Tuple(elts=[ast.Name(id=name), *_]), ast.Call(func=function) if _name(function) == "enumerate":
+            return (name,)
+        case _:
+            return ()
+
+
+def _parameters(function: _Function | ast.Lambda) -> Sequence[str]:
+    """Return the parameters that number the calls of a function."""
+    parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    special = isinstance(function, _Function) and function.name == "__getitem__"
+    names = [
+        one.arg
+        for one in parameters
+        if (_INDEX.fullmatch(one.arg) or (special and one.arg == _ITEM))
+        and (one.annotation is None or _name(one.annotation) == "int")
+    ]
+    stored = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return [name for name in names if name not in stored]
+
+
+def _once(reader: Reader, function: _Function, calls: frozenset[ast.AST]) -> bool:
+    """Whether a function is called once: at one place, which is evaluated once."""
+    owner = reader.parent(function)
+    if isinstance(owner, ast.ClassDef):
+        if function.name != "__init__":
+            return False
+        return owner not in calls and _called_once(reader, owner.name, calls | {owner})
+    return function not in calls and _called_once(reader, function.name, calls | {function})
+
+
+def _called_once(reader: Reader, name: str, calls: frozenset[ast.AST]) -> bool:
+    names = (node for node in ast.walk(reader.tree) if isinstance(node, ast.Name) and node.id == name)
+    used = [node for node in names if isinstance(node.ctx, ast.Load)]
+    if len(used) != 1:
+        return False
+    call = reader.parent(used[0])
+    return isinstance(call, ast.Call) and call.func is used[0] and _indexes(reader, call, calls) == ()
+
+
+def _name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,142 @@
+"""What frameworks draw gets a seed where that is safe, and stays where a seed would make draws repeat."""
+
+from textwrap import dedent
+
+import pytest
+
+from detaudit.model import SourceKind
+from detaudit.rules import RULES, rewritten
+
+UNSEEDED, CLOCK, ADDRESS, MEMORY = (
+    SourceKind.UNSEEDED,
+    SourceKind.CLOCK,
+    SourceKind.ADDRESS,
+    SourceKind.UNINITIALIZED,
+)
+MARK = "  # here"
+DATA = "data = tf.data.Dataset.range(9)\n"
+LOADER = "import torch\nfrom torch.utils.data import DataLoader\n"
+SKLEARN = (
+    "from sklearn.model_selection import KFold, train_test_split\nfrom sklearn.ensemble import RandomForestClassifier\n"
+)
+
+
+def edited(text: str, kind: SourceKind = UNSEEDED) -> str | None:
+    """Return what the marked line becomes, or the last line; None if it stays."""
+    lines = text.splitlines()
+    line = next((n for n, one in enumerate(lines, 1) if MARK in one), len(lines))
+    rewrite = rewritten(text, line, kind)
+    return "\n".join(rewrite.new).replace(MARK, "").strip() if rewrite is not None else None
+
+
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        (DATA + "rows = data.shuffle(9)", "rows = data.shuffle(9, seed=0)"),
+        (DATA + "rows = data.map(f).shuffle(9, None)", None),
+        (DATA + "rows = data.shuffle(9, seed=None)", "rows = data.shuffle(9, seed=0)"),
+        (DATA + "rows = data.shuffle(9, 3)", None),
+        (DATA + "rows = data.shuffle(9, seed=3)", None),
+        (DATA + "rows = data.shuffle(*args)", None),
+        (DATA + "for epoch in range(3):\n    rows = data.shuffle(9)", "rows = data.shuffle(9, seed=epoch)"),
+        (DATA + "def rows():\n    return data.shuffle(9)", None),
+        ("random.shuffle(rows)", None),
+        ("rows = table.shuffle(9)", None),
+        ("drop = keras.layers.Dropout(0.5)", "drop = keras.layers.Dropout(0.5, seed=0)"),
+        ("from keras import layers\ndrop = layers.Dropout(0.5)", "drop = layers.Dropout(0.5, seed=0)"),
+        ("drop = torch.nn.Dropout(0.5)", None),
+        ("a = keras.layers.Dropout(0.5, seed=0)\nb = keras.layers.Dropout(0.5)",
+         "b = keras.layers.Dropout(0.5, seed=1)"),
+        ("a = [keras.layers.Dropout(0.5) for n in range(3)]", None),
+        ("def block():\n    return keras.layers.Dropout(0.5)", None),
+        ("a = keras.initializers.HeNormal()", "a = keras.initializers.HeNormal(seed=0)"),
+        (SKLEARN + "a, b = train_test_split(x, y)", "a, b = train_test_split(x, y, random_state=0)"),
+        (SKLEARN + "a = RandomForestClassifier()", "a = RandomForestClassifier(random_state=0)"),
+        (SKLEARN + "a = KFold(3)", None),
+        (SKLEARN + "a = KFold(3, shuffle=True)", "a = KFold(3, shuffle=True, random_state=0)"),
+        (SKLEARN + "a = RandomForestClassifier(**best)", None),
+        (SKLEARN + "a = [RandomForestClassifier() for n in range(3)]",
+         "a = [RandomForestClassifier(random_state=n) for n in range(3)]"),
+        (SKLEARN + "def forest():\n    return RandomForestClassifier()", None),
+        ("a, b = train_test_split(x)", None),
+        (LOADER + "a = DataLoader(x, shuffle=True)",
+         "a = DataLoader(x, shuffle=True, generator=torch.Generator().manual_seed(0))"),
+        (LOADER + "a = DataLoader(x, num_workers=2)",
+         "a = DataLoader(x, num_workers=2, generator=torch.Generator().manual_seed(0))"),
+        (LOADER + "a = DataLoader(x)", None),
+        (LOADER + "a = DataLoader(x, shuffle=True, generator=g)", None),
+        (LOADER + "for epoch in range(3):\n    a = DataLoader(x, shuffle=True)",
+         "a = DataLoader(x, shuffle=True, generator=torch.Generator().manual_seed(epoch))"),
+        (LOADER + "while f():\n    a = DataLoader(x, shuffle=True)", None),
+        (LOADER + "def loader():\n    return DataLoader(x, shuffle=True)", None),
+        (LOADER + "def start(n):\n    np.random.seed()  # here\n\na = DataLoader(x, worker_init_fn=start)",
+         "np.random.seed(torch.initial_seed() % 2**32)"),
+        (LOADER + "def g(n):\n    for m in n:\n        seed()  # here\n\nDataLoader(x, worker_init_fn=g)", None),
+        (LOADER + "a = DataLoader(x, worker_init_fn=lambda n: random.seed())  # here",
+         "a = DataLoader(x, worker_init_fn=lambda n: random.seed(torch.initial_seed() % 2**32))"),
+    ],
+)  # fmt: skip
+def test_what_a_framework_draws(text: str, new: str | None) -> None:
+    assert edited(text) == new
+
+
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        ('p = {"seed": int(time.time())}', 'p = {"seed": 0}'),
+        ('p = {**other, "bagging_seed": os.getpid()}', 'p = {**other, "bagging_seed": 0}'),
+        ("m = LGBMClassifier(bagging_seed=int(time.time()))", "m = LGBMClassifier(bagging_seed=0)"),
+        ('p = {"started": time.time()}', None),
+        ('p = {"seed": 3}', None),
+        ('def f():\n    return {"seed": time.time_ns()}', None),
+    ],
+)
+def test_seeds_of_boosters(text: str, new: str | None) -> None:
+    assert edited(text, CLOCK) == new
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "new"),
+    [
+        (MEMORY, "x = np.ndarray((3, 4), np.float32)", "x = np.zeros((3, 4), np.float32)"),
+        (MEMORY, "x = np.ndarray((3, 4), buffer=b)", None),
+        (MEMORY, "x = np.ndarray(3, object)", None),
+        (MEMORY, "x = torch.Tensor(3, n)", "x = torch.zeros(3, n)"),
+        (MEMORY, "x = torch.FloatTensor(3)", "x = torch.zeros(3)"),
+        (MEMORY, "x = torch.Tensor([1.0, 2.0])", None),
+        (MEMORY, "x = torch.Tensor(rows)", None),
+        (ADDRESS, "a = [f(), g()]\nx = sorted(a, key=id)", "x = list(a)"),
+        (ADDRESS, "a = {f(), g()}\nx = sorted(a, key=id)", None),
+        (ADDRESS, "x = id(a) % 7", None),
+    ],
+)
+def test_memory_and_addresses(kind: SourceKind, text: str, new: str | None) -> None:
+    assert edited(text, kind) == new
+
+
+LATE = [rule for rule in RULES[UNSEEDED] if rule.name == "late-seed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "moved"),
+    [
+        ("import torch\nmodel = torch.nn.Linear(2, 2)\ntorch.manual_seed(1)\n", True),
+        ("import torch\nmodel = torch.nn.Linear(2, 2)\ntorch.manual_seed(1)", True),
+        ("import torch\nSEED = 3\nmodel = torch.nn.Linear(2, 2)\ntorch.manual_seed(SEED)\n", True),
+        ("import torch\nmodel = torch.nn.Linear(2, 2)\nSEED = 3\ntorch.manual_seed(SEED)\n", False),
+        ("import numpy as np\nx = f()\nimport torch\ntorch.manual_seed(1)\n", False),
+        ("import torch\ntorch.manual_seed(1)\nmodel = torch.nn.Linear(2, 2)\n", False),
+        ("import random, torch\nrandom.seed(1)\ntorch.manual_seed(1)\n", False),
+        ("import torch\ndef f():\n    return torch.rand(2)\ntorch.manual_seed(1)\n", False),
+        ("import torch\nx = torch.rand(2)\ny = 1; torch.manual_seed(1)\n", False),
+        ("import torch\ny = 1; x = torch.rand(2)\ntorch.manual_seed(y)\n", False),
+        ("import torch\nx = torch.rand(2)\nif x:\n    torch.manual_seed(1)\n", False),
+    ],
+)
+def test_a_seed_that_is_set_too_late_is_moved_up(text: str, moved: bool) -> None:
+    line = next(n for n, one in enumerate(text.splitlines(), 1) if "torch.manual_seed" in one)
+    rewrite = rewritten(dedent(text), line, UNSEEDED)
+    assert (rewrite is not None) is moved
+    if rewrite is not None:
+        assert rewrite.new[0].startswith("torch.manual_seed(")
+        assert sorted(filter(None, rewrite.new)) == sorted(rewrite.old)

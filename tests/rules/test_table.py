@@ -1,0 +1,88 @@
+"""Each rule does to its example what its page shows, and nothing to what it has left."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from detaudit import rules
+from detaudit.config.flags import load_catalogue
+from detaudit.fix.candidates import Training, candidates
+from detaudit.fix.changes import Change, Text, applied
+from detaudit.fix.tree import Tree
+from detaudit.model import SourceKind
+from detaudit.rules import GLOBAL, RULES, TABLE, edits, places
+from detaudit.rules.rule import Rule
+from tests.report.traces import TRACES
+
+BY_NAME = {rule.name: rule for rule in TABLE}
+EDITING = [name for name, rule in BY_NAME.items() if rule is not GLOBAL]
+
+
+def after(rule: Rule, text: str, folder: Path) -> str:
+    """Return a text with everything that a rule does to it, its imports too."""
+    file = folder / "train.py"
+    for _ in range(9):
+        file.write_text(text)
+        lines = [line for line, one in places(text.encode()) if one is rule]
+        found = next((edit for line in lines for edit in edits(folder, file.name, line, [rule])), None)
+        if found is None:
+            return text
+        changed = applied(Text.of(text.encode()), Change(file.name, found.line, found.old, found.new, found.needs))
+        assert changed is not None
+        assert found.rule == rule.name
+        text = "".join(changed.lines)
+    raise AssertionError(f"{rule.name} never ends")
+
+
+@pytest.mark.parametrize("name", EDITING)
+def test_the_example_of_a_rule_is_what_it_does(name: str, tmp_path: Path) -> None:
+    rule = BY_NAME[name]
+    assert after(rule, rule.before, tmp_path) == rule.after
+    assert after(rule, rule.after, tmp_path) == rule.after
+
+
+def test_global_generators_are_seeded_below_the_imports(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(GLOBAL.before)
+    tree = Tree(tmp_path, tmp_path, tmp_path / "results")
+    tree.make()
+    training = Training("train.py", ["train.py"], {}, ["cpu"])
+    found = [
+        change
+        for one in candidates(TRACES["traced-hidden"], load_catalogue(), tree, training, ())
+        for change in one.changes
+    ]
+    (seed,) = [change for change in found if change.flag == "python-random-seed"]
+    changed = applied(Text.of(GLOBAL.before.encode()), seed)
+    assert seed.rule == GLOBAL.name
+    assert changed is not None
+    assert "".join(changed.lines) == GLOBAL.after
+
+
+def test_names_are_of_one_rule_and_of_no_flag() -> None:
+    assert len(BY_NAME) == len(TABLE)
+    assert not set(BY_NAME) & set(load_catalogue().ids)
+
+
+@pytest.mark.parametrize("rule", TABLE, ids=lambda rule: rule.name)
+def test_the_page_of_a_rule_has_whole_sentences(rule: Rule) -> None:
+    assert not rule.title.endswith(".")
+    assert rule.message.endswith(".")
+    assert rule.never.startswith("It never ")
+    assert rule.never.endswith(".")
+
+
+def test_every_kind_has_its_rules_in_the_order_of_the_table() -> None:
+    assert RULES[SourceKind.UNSEEDED][0].name == "unseeded-generator"
+    assert {rule.name for several in RULES.values() for rule in several} == set(EDITING)
+
+
+def test_libcst_is_imported_only_to_edit() -> None:
+    """It takes longer to import than ``detaudit --help``."""
+    importing = []
+    for path in Path(rules.__file__).parents[1].rglob("*.py"):
+        for statement in ast.parse(path.read_text()).body:
+            names = [alias.name for alias in statement.names] if isinstance(statement, ast.Import) else []
+            if "libcst" in names or (isinstance(statement, ast.ImportFrom) and statement.module == "libcst"):
+                importing.append(path)
+    assert not importing
