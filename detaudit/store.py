@@ -26,6 +26,7 @@ from detaudit.model import (
     VariationBisection,
     to_json,
 )
+from detaudit.notebooks.cells import code_of
 
 _STORED = Audit | Bisection | VariationBisection | Trace | Fix | Check
 
@@ -168,7 +169,7 @@ def digests_of_code(cwd: Path, files: Iterable[str]) -> dict[str, str]:
     by_file = {}
     for file in files:
         try:
-            by_file[file] = hashlib.sha256((cwd / file).read_bytes()).hexdigest()
+            by_file[file] = hashlib.sha256(code_of(cwd / file)).hexdigest()
         except OSError:  # run from an archive, or gone meanwhile
             continue
     return by_file

@@ -30,9 +30,10 @@ ROOMS = {
     "compat": set(),
     "private": set(),
     "redact": set(),
+    "notebooks": set(),
     "__init__": set(),
     # Values that all rooms pass around, and what runs inside the training.
-    "model": {"compat", "errors", "wire"},
+    "model": {"compat", "errors", "notebooks", "wire"},
     "recorder": {"private", "redact", "wire"},
     "scanner": {"recorder"},
     "callbacks": set(),
@@ -41,11 +42,11 @@ ROOMS = {
     "entry_points": {"config"},
     "outputs": {"model", "redact"},
     # One process and its end; the user's code, read.
-    "launch": {"config", "errors", "model", "outputs", "private", "redact", "wire"},
-    "source": {"config", "model", "redact"},
-    "store": {"errors", "launch", "model", "private"},
+    "launch": {"config", "errors", "model", "notebooks", "outputs", "private", "redact", "wire"},
+    "source": {"config", "model", "notebooks", "redact"},
+    "store": {"errors", "launch", "model", "notebooks", "private"},
     "advice": {"config", "launch", "model", "redact", "wire"},
-    "report": {"compat", "config", "errors", "launch", "model", "wire"},
+    "report": {"compat", "config", "errors", "launch", "model", "notebooks", "wire"},
     # What runs left, read; then judged.
     "runs": {"config", "errors", "launch", "model", "outputs", "private", "redact", "store", "wire"},
     "judge": {"compat", "config", "errors", "launch", "model", "outputs", "redact", "runs", "source", "wire"},
@@ -60,15 +61,15 @@ ROOMS = {
         "store",
     },
     "bisect": {
-        "advice", "config", "errors", "judge", "launch", "model", "runner", "runs", "source", "store",
+        "advice", "config", "errors", "judge", "launch", "model", "notebooks", "runner", "runs", "source", "store",
     },
     "trace": {
-        "advice", "config", "entry_points", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
-        "wire",
+        "advice", "config", "entry_points", "judge", "launch", "model", "notebooks", "private", "runner", "runs",
+        "source", "store", "wire",
     },
     "fix": {
-        "advice", "config", "errors", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
-        "trace",
+        "advice", "config", "errors", "judge", "launch", "model", "notebooks", "private", "runner", "runs", "source",
+        "store", "trace",
     },
     "check": {
         "advice", "audit", "baseline", "config", "judge", "launch", "model", "runner", "runs",
@@ -222,7 +223,9 @@ def test_every_pytest_session_pays_for_pytest_and_the_standard_library_alone(nam
     assert found <= {*sys.stdlib_module_names, "pytest"}
 
 
-IN_THE_TRAINING = sorted(path for folder in ("recorder", "scanner") for path in (PACKAGE / folder).rglob("*.py"))
+IN_THE_TRAINING = sorted(
+    path for folder in ("notebooks", "recorder", "scanner") for path in (PACKAGE / folder).rglob("*.py")
+)
 
 
 @pytest.mark.parametrize("path", IN_THE_TRAINING, ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -12,6 +12,7 @@ from detaudit.config.flags import SEARCHED, SEED, Catalogue, Flag
 from detaudit.fix.changes import AFTER_IMPORTS, Change, imported_at_top
 from detaudit.fix.tree import Tree
 from detaudit.model import Cause, Edit, Source, SourceKind, Trace
+from detaudit.notebooks.cells import code_of
 from detaudit.source import edits
 from detaudit.source.edits import SourceText
 
@@ -79,7 +80,7 @@ def _new(edits_: Iterable[Edit], seen: set[tuple[str, int]], editable: Callable[
 def _in_file(tree: Tree, file: str) -> Iterator[tuple[str, int, SourceKind]]:
     """Yield the lines of a file that an edit of the table is about, whether or not a run showed that they matter."""
     try:
-        page = SourceText.of((tree.cwd / file).read_bytes())
+        page = SourceText.of(code_of(tree.cwd / file))
     except (OSError, SyntaxError, ValueError, RecursionError):
         return
     lines = {
@@ -128,7 +129,7 @@ def _in_code(flag: Flag, catalogue: Catalogue, tree: Tree, training: Training) -
     required, main = catalogue.select(flag.requires), training.main
     if not main or any(not (one.call or one.set) or one.patch or one.needs_value for one in (*required, flag)):
         return ()
-    page = SourceText((tree.cwd / main).read_text(encoding=tree.text(main).encoding))
+    page = SourceText.of(code_of(tree.cwd / main))
     lines, needs = list[str](), list[str]()
     for one in (*required, flag):
         for variable, value in one.env.items() if any(map(is_gpu, training.devices)) else ():

@@ -26,6 +26,7 @@ from detaudit.model.fact import count, shortened
 from detaudit.model.problems import errors
 from detaudit.model.sources import REPEATED
 from detaudit.model.stage import STATUSES
+from detaudit.notebooks.cells import place
 from detaudit.report import groups, traces
 from detaudit.report.document import DIGEST, FINAL_LOSS, FLAGS, RUNS, SUM_OF_WEIGHTS, Cell, Column, Mood, Table
 
@@ -204,9 +205,9 @@ def _acts_on(fix: LineToFix) -> Iterator[str]:
     yield f"acts on {fix.source.with_place()}"
     edit = fix.edit
     if edit is not None and (len(edit.old), len(edit.new), edit.needs) == (1, 1, ()):
-        yield f"by hand, {edit.file}:{edit.line}: {edit.new[0].strip()}"
+        yield f"by hand, {place(edit.file, edit.line)}: {edit.new[0].strip()}"
     elif edit is not None:
-        yield f"by hand, {edit.file}:{edit.line}:"
+        yield f"by hand, {place(edit.file, edit.line)}:"
         yield from traces.edited_lines(edit)
     elif fix.repeated:
         yield f"  {REPEATED}"

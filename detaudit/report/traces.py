@@ -32,6 +32,7 @@ from detaudit.model.difference import tensor_type
 from detaudit.model.fact import count, every
 from detaudit.model.sources import REPEATED, SOME_EMPTY
 from detaudit.model.stage import STAGES
+from detaudit.notebooks.cells import place
 from detaudit.report import groups
 
 _LEVELS = {"racing": "racing ops"}
@@ -59,7 +60,7 @@ def answer(trace: Trace) -> Answer:
 
 
 def _culprit(culprit: Culprit) -> str:
-    location = f"{culprit.file}:{culprit.line}" if culprit.file else "outside your code"
+    location = place(culprit.file, culprit.line) if culprit.file else "outside your code"
     if culprit.operation is not None and culprit.how in (How.OUTPUT, How.RNG_STATE, How.CONCURRENT_WRITE):
         location += f" ({culprit.operation.name})"
     return f"{location} {culprit.stage.where(culprit.step)}, cause: {CAUSES[culprit.cause]}"
@@ -109,12 +110,12 @@ def about(culprit: Culprit) -> Iterator[str]:
 def suspects(culprit: Culprit) -> Iterator[str]:
     """Yield the other lines that may differ, if there are any."""
     if culprit.suspects:
-        yield "other suspects: " + ", ".join(f"{one.file}:{one.line}" for one in culprit.suspects)
+        yield "other suspects: " + ", ".join(place(one.file, one.line) for one in culprit.suspects)
 
 
 def edit_line(edit: Edit) -> str:
     """Return where an edit fixes it."""
-    return f"suggested edit, {edit.file}:{edit.line}"
+    return f"suggested edit, {place(edit.file, edit.line)}"
 
 
 def _operation(culprit: Culprit) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from detaudit.config.flags import SEED, Flag
 from detaudit.model import Edit, SourceKind
+from detaudit.notebooks.cells import code_of, place
 from detaudit.source.randomness import MOST_BYTES, NUMPY, Reader, hashed, parsed
 
 # Edit a source text by offsets, which keeps its comments and its formatting.
@@ -742,14 +743,14 @@ def place_of(root: Path, files: Iterable[str], flag: Flag) -> str:
     for file in files:
         line = _line(root / file, flag)
         if line:
-            return f"{file}:{line}"
+            return place(file, line)
     return ""
 
 
 def _line(path: Path, flag: Flag) -> int:
     """Return the line at which the last of all that the flag does is done, 0 if something is missing."""
     try:
-        text = path.read_bytes()
+        text = code_of(path)
         page = SourceText.of(text) if len(text) <= MOST_BYTES else None
     except (OSError, SyntaxError, ValueError, RecursionError):
         return 0
@@ -849,7 +850,7 @@ def is_repeated(text: bytes | str, line: int, kind: SourceKind) -> bool:
 def edit(root: Path, file: str, line: int, kind: SourceKind) -> Edit | None:
     """Return the edit of a file that fixes what is of this kind at a line, None if no safe one is known."""
     try:
-        rewrite = rewritten((root / file).read_bytes(), line, kind)
+        rewrite = rewritten(code_of(root / file), line, kind)
     except OSError:
         return None
     return (
@@ -860,7 +861,7 @@ def edit(root: Path, file: str, line: int, kind: SourceKind) -> Edit | None:
 def is_repeated_in(root: Path, file: str, line: int, kind: SourceKind) -> bool:
     """Return the same of a line of a file; False if it cannot be read."""
     try:
-        return is_repeated((root / file).read_bytes(), line, kind)
+        return is_repeated(code_of(root / file), line, kind)
     except OSError:
         return False
 

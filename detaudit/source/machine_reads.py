@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from detaudit.model import Source, SourceKind
+from detaudit.notebooks.cells import code_of
 from detaudit.source.edits import SourceText, listing
 from detaudit.source.randomness import HASH, ID, MOST_BYTES, SET, scanned
 
@@ -34,7 +35,7 @@ def _of_code(path: Path) -> Iterator[tuple[int, SourceKind]]:
 
 def _of_calls(path: Path) -> Iterator[tuple[int, SourceKind]]:
     try:
-        text = path.read_bytes()
+        text = code_of(path)
         page = SourceText.of(text) if len(text) <= MOST_BYTES else None
     except (OSError, SyntaxError, ValueError, RecursionError):
         return
