@@ -401,9 +401,8 @@ class Fixer:
                 NextStep(command=advice.command(settings, "--apply", *only, verb="fix"), purpose=Purpose.APPLY_FIX),
             )
         if notebooks:
-            words = ["cp", *(advice.shown(settings.out / _kept(file)) for file in notebooks)]
-            folder = os.path.dirname(notebooks[0]) or os.curdir
-            return (NextStep(command=shlex.join([*words, folder]), purpose=Purpose.UNDO_FIX),)
+            commands = (["cp", advice.shown(settings.out / _kept(file)), file] for file in notebooks)
+            return tuple(NextStep(command=shlex.join(words), purpose=Purpose.UNDO_FIX) for words in commands)
         name, purpose = (UNDO, Purpose.UNDO_FIX) if self._applied else (DIFF, Purpose.APPLY_FIX)
         path, words = advice.shown(settings.out / name), ["git"]
         if root != settings.cwd:  # in a folder below the root, git leaves out what is elsewhere
@@ -413,7 +412,7 @@ class Fixer:
 
 def _kept(file: str) -> str:
     """Return where a results folder keeps a notebook as it was."""
-    return f"before/{os.path.basename(file)}"
+    return f"before-{file.replace(os.sep, '_')}"
 
 
 def _main(target: Target, cwd: Path) -> str:

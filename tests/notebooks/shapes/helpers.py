@@ -1,0 +1,5 @@
+"""A module beside a notebook."""
+
+
+def scale(x):
+    return x / 2
