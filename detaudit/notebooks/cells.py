@@ -164,10 +164,10 @@ _HELP = re.compile(r"\?{1,2}[\w.%*]+$|[%\w.*]+(?:\[\w+\])?\?{1,2}$")
 _OPTIONS = re.compile(r"^(?:-[nrtcpqov]\s*\d*\s+)*")
 _SHOWN = frozenset(
     (
-        *("matplotlib", "autoreload", "config", "autosave", "colors", "xmode", "precision", "pdb", "pprint"),
+        *("matplotlib", "autoreload", "config", "autosave", "colors", "xmode", "precision", "pdb", "aimport"),
         *("who", "whos", "who_ls", "pwd", "ls", "lsmagic", "magic", "quickref", "history", "hist", "notebook", "page"),
-        *("pinfo", "pinfo2", "pdoc", "pdef", "psource", "pfile", "psearch", "watermark", "tensorboard", "aimport"),
-        *("logstart", "logstop", "logoff", "logon", "logstate", "unload_ext", "automagic", "alias_magic", "doctest_mode"),
+        *("pinfo", "pinfo2", "pdoc", "pdef", "psource", "pfile", "psearch", "watermark", "tensorboard"),
+        *("logstart", "logstop", "logoff", "logon", "logstate", "automagic", "alias_magic", "unload_ext"),
     )
 )  # fmt: skip
 """Magics that change what is shown, and nothing that is computed."""
