@@ -66,7 +66,10 @@ class _Shell:
         if not InteractiveShell.initialized():
             config = Config()
             config.HistoryManager.enabled = False  # which has a thread, and a database outside the runs
-            InteractiveShell.instance(config=config, user_module=self._module, user_ns=self._module.__dict__)
+            logs = os.environ.get("DETAUDIT_LOGS")
+            own = {"ipython_dir": os.path.join(os.path.dirname(logs), "ipython")} if logs else {}
+            # Each run has a profile of its own, since the first one of a user makes files.
+            InteractiveShell.instance(config=config, user_module=self._module, user_ns=self._module.__dict__, **own)
         return InteractiveShell.instance()
 
 
