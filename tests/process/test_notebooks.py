@@ -38,9 +38,9 @@ WITH_FRAMEWORKS = {
     "sklearn_forest": (1, "cell 3, line 2: RandomForestClassifier.fit() draws"),
     "sklearn_pipeline": (0, "bit-identical"),
     "torch_seeded": (0, "bit-identical"),
-    "torch_unseeded": (1, "torch_unseeded.ipynb cell "),
+    "torch_unseeded": (1, "the initial weights differ"),
     "keras_seeded": (0, "bit-identical"),
-    "keras_unseeded": (1, "keras_unseeded.ipynb cell "),
+    "keras_unseeded": (1, "nondeterministic: 2 runs gave 2 different results"),
 }
 
 WITH_PACKAGES = {"data_frame": "pandas", "plots": "matplotlib", "shell_commands": "IPython", "widgets": "ipywidgets"}
