@@ -30,9 +30,10 @@ ROOMS = {
     "compat": set(),
     "private": set(),
     "redact": set(),
+    "notebooks": set(),
     "__init__": set(),
     # Values that all rooms pass around, and what runs inside the training.
-    "model": {"compat", "errors", "wire"},
+    "model": {"compat", "errors", "notebooks", "wire"},
     "recorder": {"private", "redact", "wire"},
     "scanner": {"recorder"},
     "callbacks": set(),
@@ -41,14 +42,14 @@ ROOMS = {
     "entry_points": {"config"},
     "outputs": {"model", "redact"},
     # One process and its end; the user's code, read.
-    "launch": {"config", "errors", "model", "outputs", "private", "redact", "wire"},
-    "source": {"config", "model", "redact"},
-    "rules": {"model", "source"},
+    "launch": {"config", "errors", "model", "notebooks", "outputs", "private", "redact", "wire"},
+    "source": {"config", "model", "notebooks", "redact"},
+    "rules": {"model", "notebooks", "source"},
     "store": {"errors", "launch", "model", "private"},
     "advice": {"config", "launch", "model", "redact", "wire"},
-    "report": {"compat", "config", "errors", "launch", "model", "rules", "wire"},
+    "report": {"compat", "config", "errors", "launch", "model", "notebooks", "rules", "wire"},
     # What runs left, read; then judged.
-    "runs": {"config", "errors", "launch", "model", "outputs", "private", "redact", "store", "wire"},
+    "runs": {"config", "errors", "launch", "model", "notebooks", "outputs", "private", "redact", "store", "wire"},
     "judge": {"compat", "config", "errors", "launch", "model", "outputs", "redact", "runs", "source", "wire"},
     "doctor": {"config", "launch", "model", "runs"},
     # Runs started, and recordings compared.
@@ -63,17 +64,17 @@ ROOMS = {
         "store",
     },
     "bisect": {
-        "advice", "config", "errors", "history", "judge", "launch", "model", "runner", "runs", "source", "store",
+        "advice", "config", "errors", "history", "judge", "launch", "model", "notebooks", "runner", "runs", "source",
+        "store",
     },
     "trace": {
-        "advice", "config", "entry_points", "judge", "launch", "model", "private", "rules", "runner", "runs", "source",
-        "store",
-        "trial", "wire",
-        "history",
+        "advice", "config", "entry_points", "judge", "launch", "model", "notebooks", "private", "rules", "runner", "runs",
+        "source", "store",
+        "history", "trial", "wire",
     },
     "fix": {
-        "advice", "config", "errors", "judge", "launch", "model", "private", "rules", "runner", "runs", "source",
-        "store",
+        "advice", "config", "errors", "judge", "launch", "model", "notebooks", "private", "rules", "runner", "runs",
+        "source", "store",
         "trace", "trial",
     },
     "check": {
@@ -233,13 +234,16 @@ def test_every_pytest_session_pays_for_pytest_and_the_standard_library_alone(nam
     assert found <= {*sys.stdlib_module_names, "pytest"}
 
 
-IN_THE_TRAINING = sorted(path for folder in ("recorder", "scanner") for path in (PACKAGE / folder).rglob("*.py"))
+IN_THE_TRAINING = sorted(
+    path for folder in ("notebooks", "recorder", "scanner") for path in (PACKAGE / folder).rglob("*.py")
+)
 
 
 @pytest.mark.parametrize("path", IN_THE_TRAINING, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_the_recorder_and_the_scanner_need_only_the_standard_library_and_python_3_9(path: Path) -> None:
     outside = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names)
-    assert outside <= {"detaudit", "_detaudit", "sitecustomize"}
+    asked = {"IPython", "traitlets"} if path.parent.name == "notebooks" else set()  # by a cell that needs them
+    assert outside <= {"detaudit", "_detaudit", "sitecustomize", *asked}
     ast.parse(path.read_text(), feature_version=(3, 9))
     if path.parent.name != "bootstrap":
         assert not [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Match)]

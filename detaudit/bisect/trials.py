@@ -20,6 +20,7 @@ from detaudit.judge.policy import END, NONE, START, Flags, Length, OneRun, Trial
 from detaudit.launch.plan import GroupPlan, Settings
 from detaudit.model import UNHOOKED, Difference, Group, Run, RunRecord, Stage, Status, Verdict
 from detaudit.model.problems import OutputsOpen
+from detaudit.notebooks.cells import code_of
 from detaudit.runner import Limits, Observer, Result, Runner
 from detaudit.runs import environment, log
 from detaudit.runs.inputs import Inputs
@@ -56,7 +57,7 @@ def refuse_edited(out: Path) -> None:
 
 def _digest(file: str) -> str:
     try:
-        return hashlib.blake2b(Path(file).read_bytes(), digest_size=16).hexdigest()
+        return hashlib.blake2b(code_of(Path(file)), digest_size=16).hexdigest()
     except (OSError, ValueError):
         return ""
 

@@ -12,6 +12,7 @@ from detaudit.config.flags import SEARCHED, SEED, Catalogue, Flag
 from detaudit.fix.changes import AFTER_IMPORTS, Change, imported_at_top
 from detaudit.fix.tree import Tree
 from detaudit.model import Cause, Edit, Source, Trace
+from detaudit.notebooks.cells import code_of
 from detaudit.rules import GLOBAL
 from detaudit.source.text import SourceText
 
@@ -83,7 +84,7 @@ def _new(
 
 def _data(tree: Tree, file: str) -> bytes:
     try:
-        return (tree.cwd / file).read_bytes()
+        return code_of(tree.cwd / file)
     except OSError:
         return b""
 
@@ -125,7 +126,7 @@ def _in_code(flag: Flag, catalogue: Catalogue, tree: Tree, training: Training) -
     required, main = catalogue.select(flag.requires), training.main
     if not main or any(not (one.call or one.set) or one.patch or one.needs_value for one in (*required, flag)):
         return ()
-    page = SourceText((tree.cwd / main).read_text(encoding=tree.text(main).encoding))
+    page = SourceText.of(code_of(tree.cwd / main))
     lines, needs = list[str](), list[str]()
     for one in (*required, flag):
         for variable, value in one.env.items() if any(map(is_gpu, training.devices)) else ():

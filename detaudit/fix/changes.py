@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from detaudit.errors import StorageError, UsageError
+from detaudit.notebooks import cells, writing
 from detaudit.source.text import SourceText
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -62,6 +63,10 @@ class Text:
         """How its lines end."""
         return next((line[len(line.rstrip("\r\n")) :] for line in self.lines if line[-1:] in "\r\n"), "\n")
 
+    def parts(self) -> Iterator[tuple[str, int, tuple[str, ...]]]:
+        """Yield what a diff compares: its name after that of the file, its first line, and its lines."""
+        yield "", 1, self.lines
+
     def with_lines(self, start: int, stop: int, new: Sequence[str]) -> "Text":
         """Return the text with the lines from index ``start`` to ``stop`` replaced by ``new``, which have no ends."""
         before, after, end = [*self.lines[:start]], self.lines[stop:], self.end
@@ -71,6 +76,33 @@ class Text:
         if ends and not after and start < stop and self.lines[-1][-1:] not in "\r\n":
             ends[-1] = new[-1]  # a file that did not end with a line end still does not
         return replace(self, lines=(*before, *ends, *after))
+
+
+@dataclass(frozen=True)
+class NotebookText(Text):
+    """The code of a notebook, whose file differs from it in nothing but the cells that were changed."""
+
+    notebook: bytes = b""
+
+    @classmethod
+    def of(cls, data: bytes) -> "NotebookText":
+        """Read the file of a notebook. Raises ValueError for one that cannot be run."""
+        return cls(tuple(_LINE.findall(cells.script(cells.read(data)))), "utf-8", data)
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the file. Raises ValueError if a line was edited that only IPython reads."""
+        return writing.with_lines(self.notebook, self.lines)
+
+    def parts(self) -> Iterator[tuple[str, int, tuple[str, ...]]]:
+        """Yield each cell, with the line of the script that its first line is."""
+        for number, lines in enumerate(writing.parts(self.notebook, self.lines), 1):
+            yield f" cell {number}", cells.PER_CELL * number + 1, tuple(f"{line}\n" for line in lines)
+
+
+def text_of(file: str, data: bytes) -> Text:
+    """Return the text of a file with this name. Raises SyntaxError or ValueError for one that cannot be read."""
+    return NotebookText.of(data) if cells.is_notebook(file) else Text.of(data)
 
 
 def applied(text: Text, change: Change) -> Text | None:
@@ -93,7 +125,7 @@ def applied(text: Text, change: Change) -> Text | None:
             first = _before_imports(page)
             changed = changed.with_lines(first, first, needed)
         SourceText("".join(changed.lines))
-        return changed
+        return changed if changed.data else None
     return None
 
 
@@ -177,22 +209,30 @@ def _is_docstring(number: int, statement: ast.stmt) -> bool:
 
 
 def diff(before: Mapping[str, Text], after: Mapping[str, Text], prefix: str = "") -> str:
-    """Return a unified diff of these files, as ``git apply`` takes it; ``prefix`` is the folder of the files in it."""
-    return "".join(_diff(os.path.normpath(f"{prefix}{name}"), before[name], after[name]) for name in sorted(after))
+    """Return a unified diff of these files, as ``git apply`` takes it; ``prefix`` is the folder of the files in it.
+
+    Of notebooks it has the cells, for people to read, since their file has them as JSON.
+    """
+    return "".join(
+        _diff(os.path.normpath(f"{prefix}{name}") + part, old, new)
+        for name in sorted(after)
+        for (part, _, old), (_, _, new) in zip(before[name].parts(), after[name].parts(), strict=True)
+    )
 
 
-def _diff(name: str, before: Text, after: Text) -> str:
-    pieces = difflib.unified_diff(before.lines, after.lines, f"a/{name}", f"b/{name}", n=3, lineterm="\n")
+def _diff(name: str, before: Sequence[str], after: Sequence[str]) -> str:
+    pieces = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", n=3, lineterm="\n")
     return "".join(f"{piece}\n\\ No newline at end of file\n" if piece[-1:] != "\n" else piece for piece in pieces)
 
 
 def hunk_lines(before: Text, after: Text) -> Iterator[tuple[int, tuple[str, ...], tuple[str, ...]]]:
     """Yield the first line of each change between two texts, and its lines before and after, without their ends."""
-    matcher = difflib.SequenceMatcher(None, before.lines, after.lines, autojunk=False)
-    for tag, a, b, c, d in matcher.get_opcodes():
-        if tag != "equal":
-            old = tuple(line.rstrip("\r\n") for line in before.lines[a:b])
-            yield a + 1, old, tuple(line.rstrip("\r\n") for line in after.lines[c:d])
+    for (_, first, lines), (_, _, new) in zip(before.parts(), after.parts(), strict=True):
+        matcher = difflib.SequenceMatcher(None, lines, new, autojunk=False)
+        for tag, a, b, c, d in matcher.get_opcodes():
+            if tag != "equal":
+                old = tuple(line.rstrip("\r\n") for line in lines[a:b])
+                yield first + a, old, tuple(line.rstrip("\r\n") for line in new[c:d])
 
 
 # Write all files, or none.

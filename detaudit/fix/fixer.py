@@ -37,6 +37,7 @@ from detaudit.model import (
     Verdict,
 )
 from detaudit.model.fact import now
+from detaudit.notebooks.cells import SUFFIX, is_notebook
 from detaudit.rules import SEEDING
 from detaudit.runner import Observer, Runner
 from detaudit.trace.tracer import Tracer, TraceRequest
@@ -291,6 +292,8 @@ class Fixer:
             after = self._after()
             undo = diff(after, {file: self._tree.before[file] for file in after}, self._prefix)
             store.write(self._request.settings.out / UNDO, undo.encode())
+            for file in filter(is_notebook, after):
+                store.write(self._request.settings.out / _kept(file), self._tree.before[file].data)
 
     def _after(self) -> dict[str, Text]:
         """Return the texts of the files with what was chosen, whatever is being tried."""
@@ -376,11 +379,25 @@ class Fixer:
         settings, root = self._request.settings, self._tree.user_root
         if not self._after() or not matches:
             return ()
+        notebooks = [file for file in self._after() if is_notebook(file)]
+        if notebooks and not self._applied:  # git takes no diff of cells
+            only = [word for path in self._request.only for word in ("--only", path)]
+            return (
+                NextStep(command=advice.command(settings, "--apply", *only, verb="fix"), purpose=Purpose.APPLY_FIX),
+            )
+        if notebooks:
+            commands = (["cp", advice.shown(settings.out / _kept(file)), file] for file in notebooks)
+            return tuple(NextStep(command=shlex.join(words), purpose=Purpose.UNDO_FIX) for words in commands)
         name, purpose = (UNDO, Purpose.UNDO_FIX) if self._applied else (DIFF, Purpose.APPLY_FIX)
         path, words = advice.shown(settings.out / name), ["git"]
         if root != settings.cwd:  # in a folder below the root, git leaves out what is elsewhere
             path, words = os.path.relpath(settings.out / name, root), ["git", "-C", os.path.relpath(root, settings.cwd)]
         return (NextStep(command=shlex.join([*words, "apply", path]), purpose=purpose),)
+
+
+def _kept(file: str) -> str:
+    """Return where a results folder keeps a notebook as it was."""
+    return f"before-{file.replace(os.sep, '_')}"
 
 
 def _main(target: Target, cwd: Path) -> str:
@@ -390,7 +407,7 @@ def _main(target: Target, cwd: Path) -> str:
     files = [*words, f"{modules}.py", f"{modules}/__main__.py"] if modules else words
     for word in files:
         path = cwd / word
-        if path.suffix == ".py" and path.is_file():
+        if path.suffix in (".py", SUFFIX) and path.is_file():
             return os.path.relpath(path, cwd)
     return ""
 

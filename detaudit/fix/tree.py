@@ -8,8 +8,9 @@ from pathlib import Path
 
 from detaudit import private
 from detaudit.errors import WorkspaceError
-from detaudit.fix.changes import Change, Text, all_applied
+from detaudit.fix.changes import Change, Text, all_applied, text_of
 from detaudit.launch.workspace import WORK, copy_file, is_venv, walk
+from detaudit.notebooks.cells import SUFFIX
 
 BUDGET = 2**30
 """Bytes that are copied, for each run again. If there are more, the largest files are linked that are not Python's."""
@@ -83,15 +84,20 @@ class Tree:
     def is_own(self, file: str) -> bool:
         """Whether a file, named as seen from ``cwd``, is one of the user's that may be changed."""
         path = Path(os.path.normpath(self.cwd / file))
-        own = path.suffix == ".py" and path.is_relative_to(self.root) and path.is_file() and not path.is_symlink()
-        with suppress(OSError, SyntaxError, UnicodeDecodeError):
+        own = (
+            path.suffix in (".py", SUFFIX)
+            and path.is_relative_to(self.root)
+            and path.is_file()
+            and not path.is_symlink()
+        )
+        with suppress(OSError, SyntaxError, ValueError):
             return own and bool(self.text(file).lines)
         return False
 
     def text(self, file: str) -> Text:
-        """Return the user's text of a file. Raises SyntaxError or UnicodeDecodeError if Python cannot read it."""
+        """Return the user's text of a file. Raises SyntaxError or ValueError if Python cannot read it."""
         if file not in self.before:
-            self.before[file] = Text.of((self.user_cwd / file).read_bytes())
+            self.before[file] = text_of(file, (self.user_cwd / file).read_bytes())
         return self.before[file]
 
     def change(self, changes: Sequence[Change]) -> bool:
@@ -123,7 +129,7 @@ def _over_budget(entries: Iterable[os.DirEntry[str]]) -> set[str]:
     sizes = {
         entry.path: entry.stat(follow_symlinks=False).st_size
         for entry in entries
-        if entry.is_file(follow_symlinks=False) and not entry.name.endswith(".py")
+        if entry.is_file(follow_symlinks=False) and not entry.name.endswith((".py", SUFFIX))
     }
     total, linked = sum(sizes.values()), set[str]()
     for path in sorted(sizes, key=lambda path: -sizes[path]):
@@ -139,6 +145,6 @@ def _is_data(folder: os.DirEntry[str]) -> bool:
     files = 0
     for _, _, names in os.walk(folder.path):
         files += len(names)
-        if any(name.endswith(".py") for name in names):
+        if any(name.endswith((".py", SUFFIX)) for name in names):
             return False
     return files > MANY

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -16,6 +15,8 @@ from detaudit import redact
 from detaudit.config.yamlfile import nearest
 from detaudit.errors import UnknownNameError, UsageError
 from detaudit.launch.workspace import repository_root
+from detaudit.notebooks import cells
+from detaudit.notebooks.cells import SUFFIX, is_notebook
 from detaudit.wire import FRAMEWORKS
 
 # Find the Python that runs the training if the user names none.
@@ -152,6 +153,8 @@ class Target:
     @property
     def argv(self) -> tuple[str, ...]:
         """The command line of a run."""
+        if is_notebook(self.script):
+            return (self.python, str(RUNNER), self.script, *self.arguments)
         if self.script:
             return (self.python, self.script, *self.arguments)
         if self.module:
@@ -161,6 +164,8 @@ class Target:
     @property
     def words(self) -> tuple[str, ...]:
         """The command line without secrets, and without the interpreter, whose path differs between machines."""
+        if is_notebook(self.script):
+            return redact.command((self.script, *self.arguments))
         return redact.command(self.argv if self.is_command else self.argv[1:])
 
     @property
@@ -215,6 +220,8 @@ def resolve_target(
             f"Put the arguments of the script after `--`: detaudit run {words[0]} -- {extra_arguments}",
         )
     _check_script(words[0])
+    if is_notebook(words[0]):
+        _check_notebook(words[0], executable, here)
     return Target(arguments=after_dashes, script=words[0], python=executable, python_found=python_found)
 
 
@@ -229,8 +236,8 @@ def _executable(name: str) -> str:
     return path
 
 
-def _scripts(folder: Path, most: int | None = 8) -> list[str]:
-    return sorted(path.name for path in folder.glob("*.py"))[:most]
+def _scripts(folder: Path, most: int | None = 8, suffix: str = ".py") -> list[str]:
+    return sorted(path.name for path in folder.glob(f"*{suffix}"))[:most]
 
 
 def _check_script(script: str) -> None:
@@ -242,18 +249,42 @@ def _check_script(script: str) -> None:
         hint = f"Name one of its scripts: {inside}" if inside else "Name a script, or a folder with a __main__.py."
         raise UnknownNameError(f"{script!r} is a folder without a __main__.py", hint)
     if not path.is_file():
-        near, others = nearest(path.name, _scripts(path.parent, None)), _scripts(path.parent)
+        kind = SUFFIX if is_notebook(script) else ".py"
+        near, others = nearest(path.name, _scripts(path.parent, None, kind)), _scripts(path.parent)
         hint = f"Python files in that folder: {', '.join(others)}" if others else "Check the path."
         hint = f"Did you mean {str(path.with_name(near))!r}?" if near else hint
         raise UnknownNameError(f"script not found: {script!r}", hint)
-    if path.suffix == ".ipynb":
-        made = shlex.quote(str(path.with_suffix(".py")))
-        hint = f"Convert it: jupyter nbconvert --to script {shlex.quote(script)}, then: detaudit run {made}"
-        raise UsageError(f"{script!r} is a notebook, and detaudit runs scripts", hint)
     with path.open("rb") as file:
         first = file.readline(200)
     if first.startswith(b"#!") and b"python" not in first:
         raise UsageError(f"{script!r} is not a Python script", f"Run it as a command: detaudit run -- ./{script}")
+
+
+RUNNER = Path(__file__).resolve().parent.parent / "notebooks" / "run.py"
+"""The program that runs the cells of a notebook."""
+
+_ASK_IPYTHON = "import importlib.util, sys; sys.exit(importlib.util.find_spec('IPython') is None)"
+
+
+def _check_notebook(notebook: str, python: str, here: bool) -> None:
+    """Raise UsageError for a notebook that cannot be run, or that needs an IPython which its Python does not have."""
+    try:
+        read = cells.read(Path(notebook).read_bytes())
+    except cells.NotebookError as error:
+        where = f"{notebook} {error.place}: " if error.place else f"{notebook!r} "
+        raise UsageError(f"{where}{error}", error.hint) from error
+    except OSError as error:
+        raise UnknownNameError(f"cannot read {notebook!r}: {error.strerror}", "Check the path.") from error
+    if not any(cell.code for cell in read):
+        raise UsageError(f"{notebook!r} has no cells with code", "Name a notebook that trains something.")
+    magics = [(cell.number, line, cell.lines[line - 1].strip()) for cell in read for line in cell.ipython]
+    if not magics or not here or subprocess.run([python, "-c", _ASK_IPYTHON], check=False).returncode == 0:
+        return
+    number, line, text = magics[0]
+    raise UsageError(
+        f"{cells.place(notebook, cells.PER_CELL * number + line)} needs IPython, which {python} does not have: {text}",
+        f"Install IPython there, write the line in Python, or give the cell the tag {cells.SKIPPED}.",
+    )
 
 
 # Find out which packages the Python of a training has, without importing any of them.

@@ -32,6 +32,7 @@ from detaudit.model import (
     Verdict,
 )
 from detaudit.model.check import RunsMustMatch
+from detaudit.notebooks.cells import SUFFIX, is_notebook, place
 from detaudit.report import checks, fixes, searches, traces
 from detaudit.report import groups as words
 from detaudit.report.patches import Replacement, replacements
@@ -52,7 +53,7 @@ def script_of(command: Sequence[str]) -> str | None:
 def script_in(words: Sequence[str]) -> str | None:
     """Return the first Python file or module among the words of a command, None if there is none."""
     for index, word in enumerate(words):
-        if word.endswith(".py") and not word.startswith("-"):
+        if word.endswith((".py", SUFFIX)) and not word.startswith("-"):
             return word
         if word == "-m" and index + 1 < len(words):
             return words[index + 1].replace(".", "/") + ".py"
@@ -156,6 +157,9 @@ def _plain(finding: Finding) -> Finding:
     if culprit is not None:
         file, message = line(in_repository(culprit.file)), line(culprit.message)
         culprit = msgspec.structs.replace(culprit, file=file, message=message)
+        if is_notebook(file):  # a cell is no line of its file
+            cell = place(file, culprit.line).removeprefix(f"{file} ")
+            culprit = msgspec.structs.replace(culprit, line=1, message=f"{cell}: {message}")
     return msgspec.structs.replace(
         finding,
         suite=line(finding.suite),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from detaudit.model import Edit, SourceKind
+from detaudit.notebooks.cells import code_of
 from detaudit.rules.frameworks import DatasetShuffle, EstimatorSeed, LateSeed, LayerSeed, LoaderGenerator
 from detaudit.rules.generators import BoosterSeed, GlobalGenerators, MovingSeed, UnseededGenerator, is_repeated_call
 from detaudit.rules.order import AddressOrder, CompletionOrder, ListingOrder, SetOrder
@@ -93,7 +94,7 @@ def edit(root: Path, file: str, line: int, kind: SourceKind) -> Edit | None:
 def edits(root: Path, file: str, line: int, rules: Iterable[Rule]) -> Iterator[Edit]:
     """Yield the edit that each of these rules has for the statement at a line of a file."""
     with suppress(OSError):
-        for rule, one in _rewrites((root / file).read_bytes(), line, rules):
+        for rule, one in _rewrites(code_of(root / file), line, rules):
             yield Edit(file=file, line=one.first, old=one.old, new=one.new, needs=one.needs, rule=rule.name)
 
 
@@ -111,7 +112,7 @@ def places(text: bytes) -> list[tuple[int, Rule]]:
 def is_repeated_in(root: Path, file: str, line: int, kind: SourceKind) -> bool:
     """Return the same of a line of a file; False if it cannot be read."""
     try:
-        return is_repeated((root / file).read_bytes(), line, kind)
+        return is_repeated(code_of(root / file), line, kind)
     except OSError:
         return False
 

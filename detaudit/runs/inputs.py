@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from detaudit.notebooks.cells import code_of
 from detaudit.runs.log import Process, display_path, loaded_files
 from detaudit.wire import MOST_SOURCE_FILES
 
@@ -26,7 +27,7 @@ def digests_of_code(cwd: Path, files: Iterable[str]) -> dict[str, str]:
     by_file = {}
     for file in files:
         try:
-            by_file[file] = hashlib.sha256((cwd / file).read_bytes()).hexdigest()
+            by_file[file] = hashlib.sha256(code_of(cwd / file)).hexdigest()
         except OSError:  # run from an archive, or gone meanwhile
             continue
     return by_file

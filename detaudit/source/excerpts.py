@@ -7,6 +7,7 @@ from pathlib import Path
 
 from detaudit import redact
 from detaudit.model import Excerpt
+from detaudit.notebooks.cells import code_of, first_line
 
 AROUND = 3
 """Lines before and after."""
@@ -34,13 +35,13 @@ def at(root: Path, file: str | None, line: int | None) -> Excerpt | None:
 
 def _excerpt(root: Path, file: str, line: int) -> Excerpt | None:
     try:
-        data = (root / file).read_bytes()
+        data = code_of(root / file)
     except (OSError, ValueError):
         return None
     lines = re.split(r"\r\n?|\n", data.decode(errors="replace"))
     if not 1 <= line <= len(lines):
         return None
-    first = max(1, line - AROUND)
+    first = max(first_line(file, line), line - AROUND)
     shown = lines[first - 1 : line + AROUND]
     while len(shown) > line - first + 1 and not shown[-1].strip():
         shown.pop()

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from detaudit.model import Source, SourceKind
+from detaudit.notebooks.cells import code_of
 from detaudit.source.randomness import HASH, ID, MOST_BYTES, SET, scanned
 from detaudit.source.text import SourceText, last
 
@@ -42,7 +43,7 @@ def _of_code(path: Path) -> Iterator[tuple[int, SourceKind]]:
 
 def _of_calls(path: Path) -> Iterator[tuple[int, SourceKind]]:
     try:
-        text = path.read_bytes()
+        text = code_of(path)
         page = SourceText.of(text) if len(text) <= MOST_BYTES else None
     except (OSError, SyntaxError, ValueError, RecursionError):
         return

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from detaudit.model import Source, SourceKind, SourceMatch
+from detaudit.notebooks.cells import code_of
 
 # Find out what names are bound to, which of them are sets, and whether the order of a set is used.
 
@@ -356,7 +357,7 @@ def read(root: Path, files: Iterable[str], pinned: Pinned) -> tuple[Source, ...]
 def scanned(path: Path) -> tuple[Found, ...]:
     """Return what the code of a file shows, by line; nothing if it cannot be read or parsed."""
     try:
-        text = path.read_bytes()
+        text = code_of(path)
         return in_text(text) if len(text) <= MOST_BYTES else ()
     except (OSError, SyntaxError, ValueError, RecursionError):
         return ()

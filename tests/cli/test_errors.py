@@ -216,7 +216,7 @@ def test_a_script_alone_means_run(
             "script not found: 'okk.py'\n  detaudit run okk.py\n               ^^^^^^\n  hint: Did you mean 'ok.py'?",
         ),
         ("package", "'package' is a folder without a __main__.py"),
-        ("a.ipynb", "hint: Convert it: jupyter nbconvert --to script a.ipynb, then: detaudit run a.py"),
+        ("a.ipynb", "'a.ipynb' is not a notebook: it has no cells\n"),
     ],
 )
 def test_what_is_no_script(

@@ -125,7 +125,9 @@ class SettingsRecorder:
         if name in READ_VARIABLES:
             self._environ[name] = _variables()
         # Python removes __main__ before the end.
-        self._script = getattr(sys.modules.get("__main__"), "__file__", None) or self._script
+        main = sys.modules.get("__main__")
+        # A notebook has its path in __session__.
+        self._script = getattr(main, "__file__", None) or getattr(main, "__session__", None) or self._script
 
     def _at_step(self, steps: int) -> None:
         if steps == self._recorder.until or not steps & (steps - 1):
@@ -173,5 +175,9 @@ def _versions() -> dict[str, str]:
 def _files(script: str) -> list[str]:
     """Return the files of user code that are loaded."""
     files = [script, *[_own(module, "__file__") for module in list(sys.modules.values())]]
-    own = [file for file in files if isinstance(file, str) and file.endswith(".py") and frames.is_user_code(file)]
+    own = [
+        file
+        for file in files
+        if isinstance(file, str) and file.endswith((".py", ".ipynb")) and frames.is_user_code(file)
+    ]
     return sorted({os.path.abspath(file) for file in own})[: wire.MOST_SOURCE_FILES]

@@ -1,0 +1,115 @@
+"""Notebooks of the shapes that tutorials have, audited as real processes: verdicts, places, traces and fixes."""
+
+import json
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.process.conftest import Project
+
+SHAPES = Path(__file__).parents[1] / "notebooks" / "shapes"
+
+QUICK = {
+    "async_loading": (0, "bit-identical"),
+    "async_order": (1, "async_order.ipynb cell 2, line 2: random.random() draws from the unseeded"),
+    "captured_output": (0, "bit-identical"),
+    "colab_unseeded": (1, "colab_unseeded.ipynb cell 2, line 1: numpy.random.default_rng() is called without a seed"),
+    "display_magics": (0, "bit-identical"),
+    "environment": (0, "bit-identical"),
+    "fails_late": (125, 'fails_late.ipynb", cell 4, line 2, in check'),
+    "global_seed_missing": (1, "global_seed_missing.ipynb cell 2, line 1: random.gauss()"),
+    "installs_first": (0, "bit-identical"),
+    "linear_regression": (0, "bit-identical"),
+    "own_module": (0, "bit-identical"),
+    "raw_and_empty": (0, "bit-identical"),
+    "saved_result_differs": (1, "x.npy"),
+    "set_order": (1, "set_order.ipynb cell 3, line 1: "),
+    "skipped_cells": (0, "bit-identical"),
+    "timed_cells": (0, "bit-identical"),
+    "unseeded_data": (1, "unseeded_data.ipynb cell 2, line 3: numpy.random.default_rng() is called without a seed"),
+    "windows_unseeded": (1, "windows_unseeded.ipynb cell 2, line 1: "),
+    "writes_files": (0, "w.npy"),
+}
+"""The exit status and what the report says."""
+
+WITH_FRAMEWORKS = {
+    "sklearn_forest": (1, "cell 3, line 2: RandomForestClassifier.fit() draws"),
+    "sklearn_pipeline": (0, "bit-identical"),
+    "torch_seeded": (0, "bit-identical"),
+    "torch_unseeded": (1, "the initial weights differ"),
+    "keras_seeded": (0, "bit-identical"),
+    "keras_unseeded": (1, "nondeterministic: 2 runs gave 2 different results"),
+}
+
+WITH_PACKAGES = {"data_frame": "pandas", "plots": "matplotlib", "shell_commands": "IPython", "widgets": "ipywidgets"}
+"""Deterministic notebooks, and the package that each needs beside those of the other tests."""
+
+
+def audited(project: Project, name: str, expected: tuple[int, str]) -> None:
+    for path in (SHAPES / f"{name}.ipynb", SHAPES / "helpers.py"):
+        shutil.copy(path, project.folder)
+    done = project.detaudit("run", f"{name}.ipynb", "--runs", "2")
+    assert (done.code, expected[1] in done.out) == (expected[0], True), done.out + done.err
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_notebooks_are_audited_as_scripts(project: Project, name: str) -> None:
+    audited(project, name, QUICK[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITH_FRAMEWORKS)
+def test_notebooks_with_frameworks(project: Project, name: str) -> None:
+    audited(project, name, WITH_FRAMEWORKS[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITH_PACKAGES)
+def test_notebooks_with_packages_that_show_something(project: Project, name: str) -> None:
+    if find_spec(WITH_PACKAGES[name]) is None:
+        pytest.skip(f"{WITH_PACKAGES[name]} is not installed")
+    audited(project, name, (0, "bit-identical"))
+
+
+def test_every_shape_has_an_expectation() -> None:
+    assert {path.stem for path in SHAPES.glob("*.ipynb")} == {*QUICK, *WITH_FRAMEWORKS, *WITH_PACKAGES}
+
+
+@pytest.mark.skipif(find_spec("IPython") is not None, reason="IPython is installed")
+def test_a_magic_without_ipython_is_an_error_before_any_run(project: Project) -> None:
+    shutil.copy(SHAPES / "shell_commands.ipynb", project.folder)
+    done = project.detaudit("run", "shell_commands.ipynb")
+    assert done.code == 2
+    assert "shell_commands.ipynb cell 1, line 1 needs IPython" in done.err
+    assert "!echo hello" in done.err
+
+
+def test_fix_writes_the_cell_and_nothing_else(project: Project) -> None:
+    path = project.folder / "deep" / "thesis.ipynb"
+    path.parent.mkdir()
+    shutil.copy(SHAPES / "display_magics.ipynb", path)
+    path.write_text(path.read_text().replace("default_rng(0)", "default_rng()"))
+    before = path.read_text()
+
+    tried = project.detaudit("fix", "deep/thesis.ipynb", "--runs", "3", "--format", "json", "--out", "tried")
+    assert tried.code == 0, tried.err
+    assert path.read_text() == before
+    assert [(hunk["file"], hunk["line"]) for hunk in tried.json["hunks"]] == [("deep/thesis.ipynb", 3001)]
+    assert "--- a/deep/thesis.ipynb cell 3\n" in tried.json["diff"]
+    assert [step["command"] for step in tried.json["next_steps"]] == ["detaudit fix deep/thesis.ipynb --apply"]
+
+    applied = project.detaudit("fix", "deep/thesis.ipynb", "--runs", "3", "--apply", "--out", "applied")
+    assert applied.code == 0, applied.err
+    assert path.read_text() == before.replace("default_rng()", "default_rng(0)")
+    assert json.loads(path.read_text())["cells"][1]["outputs"]
+    assert project.detaudit("run", "deep/thesis.ipynb", "--runs", "2").code == 0
+    assert (project.folder / "applied" / "before-deep_thesis.ipynb").read_text() == before
+
+
+def test_a_trace_names_the_cell(project: Project) -> None:
+    shutil.copy(SHAPES / "unseeded_data.ipynb", project.folder)
+    done = project.detaudit("trace", "unseeded_data.ipynb")
+    assert "unseeded_data.ipynb cell 2, line 3" in done.out, done.out + done.err
+    assert "rng = np.random.default_rng(0)" in done.out
