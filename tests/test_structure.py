@@ -70,13 +70,17 @@ ROOMS = {
         "advice", "config", "errors", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
         "trace",
     },
+    "against": {
+        "advice", "audit", "compare", "errors", "judge", "launch", "model", "private", "runner", "runs", "store",
+        "trace",
+    },
     "check": {
-        "advice", "audit", "baseline", "config", "judge", "launch", "model", "runner", "runs",
+        "advice", "against", "audit", "baseline", "config", "judge", "launch", "model", "runner", "runs",
         "store",
     },
     "cli": {
-        "advice", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "entry_points", "errors",
-        "fix", "judge", "launch", "model", "redact", "report", "runner", "runs", "store", "trace", "wire",
+        "advice", "against", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "entry_points",
+        "errors", "fix", "judge", "launch", "model", "redact", "report", "runner", "runs", "store", "trace", "wire",
     },
     # Leaves, which no one imports and entry points name.
     "__main__": {"cli"},

@@ -19,7 +19,7 @@ from detaudit.fix.changes import AFTER_IMPORTS, Text, all_applied, applied, diff
 from detaudit.fix.tree import Tree
 from detaudit.judge.group import GroupInProgress
 from detaudit.launch import Launcher
-from detaudit.launch.plan import Settings, plan_group
+from detaudit.launch.plan import Settings, in_copy, plan_group
 from detaudit.launch.target import Target
 from detaudit.launch.workspace import repository_root
 from detaudit.model import (
@@ -288,24 +288,8 @@ class Fixer:
 
     def _settings(self, chosen: Iterable[Chosen]) -> Settings:
         """Return the settings of runs in the copy, with the variables of what was chosen."""
-        settings, tree = self._request.settings, self._tree
         variables = {name: value for one in chosen for name, value in one.candidate.variables.items()}
-        target = replace(
-            settings.target,
-            script=tree.inside(settings.target.script),
-            arguments=tuple(map(tree.inside, settings.target.arguments)),
-        )
-        base = dict(os.environ if settings.outer is None else settings.outer)
-        paths = {"PYTHONPATH": os.pathsep.join(map(tree.inside, base.get("PYTHONPATH", "").split(os.pathsep)))}
-        return replace(
-            settings,
-            cwd=tree.cwd,
-            isolate=True,
-            isolate_root=str(tree.root),
-            linked=True,
-            target=target,
-            env={**settings.env, **(paths if base.get("PYTHONPATH") else {}), **variables},
-        )
+        return in_copy(self._request.settings, self._tree, variables)
 
     def _save(self) -> None:
         text = self._diff()

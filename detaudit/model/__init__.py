@@ -4,6 +4,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from detaudit.model.against import Apart, CodePlace, Doubt, Parting
 from detaudit.model.audit import (
     SCHEMA_VERSION,
     AppliedRecipe,
@@ -140,6 +141,7 @@ __all__ = [
     "Across",
     "Alternative",
     "AnyVerdict",
+    "Apart",
     "AppliedRecipe",
     "ArchiveFlaw",
     "Argument",
@@ -153,6 +155,7 @@ __all__ = [
     "Check",
     "CheckVerdict",
     "CheckedAudit",
+    "CodePlace",
     "Compare",
     "ComparedSide",
     "Comparison",
@@ -164,6 +167,7 @@ __all__ = [
     "Difference",
     "DifferingShare",
     "Divergence",
+    "Doubt",
     "Edit",
     "EffectExample",
     "Evidence",
@@ -208,6 +212,7 @@ __all__ = [
     "OutputRules",
     "Outputs",
     "Override",
+    "Parting",
     "Pass",
     "Purpose",
     "RankRecord",

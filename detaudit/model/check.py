@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from detaudit.compat import StrEnum
-from detaudit.model.audit import AppliedRecipe, Audit, Difference, Divergence, NextStep, RankRecord
+from detaudit.model.against import AnyDoubt, Parting
+from detaudit.model.audit import AppliedRecipe, Audit, Difference, Divergence, Group, NextStep, RankRecord
 from detaudit.model.fact import Fact, Number, both, brief, count, digits, every, shortened, union
 from detaudit.model.outputs import OutputDifference
 from detaudit.model.problems import AnyReason, AnyRunError, errors
@@ -56,7 +57,8 @@ class WeightPair(msgspec.Struct, frozen=True, kw_only=True):
 class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):
     """One of the two that are compared; ``name`` is what was typed for it, ``command`` what recorded it.
 
-    ``environment`` has what may change results, by name.
+    ``environment`` has what may change results, by name. Of a side that was run for the comparison, ``group`` has its
+    runs, ``commit`` is the hash of its commit, and ``changed`` are the files of the working tree that are not as there.
     """
 
     name: str
@@ -64,6 +66,9 @@ class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):
     ranks: tuple[RankRecord, ...]
     command: tuple[str, ...] = ()
     environment: dict[str, str] = {}
+    group: Group | None = None
+    commit: str = ""
+    changed: tuple[str, ...] = ()
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="compare"):
@@ -74,6 +79,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     ``stages`` were recorded on both sides, at ``steps_compared`` steps; ``through`` is the last step if either
     was ended there. ``open`` is what left the two runs and differs so that nobody can say whether their results do;
     ``output_differences`` are all in what left them, what decides first.
+
+    Of two commits, ``doubts`` say why nothing follows, ``code`` are the files that the runs loaded and that differ, and
+    ``parting`` is where the two codes part.
     """
 
     schema_version: str
@@ -95,6 +103,17 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     output_differences: tuple[OutputDifference, ...] = ()
     warnings: tuple[AnyWarning, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
+    doubts: tuple[AnyDoubt, ...] = ()
+    code: tuple[str, ...] = ()
+    parting: Parting | None = None
+    interrupted: bool = False
+    started: str = ""
+    ended: str = ""
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The runs of both sides, none of recordings."""
+        return tuple(side.group for side in (self.a, self.b) if side.group is not None)
 
 
 # What ``detaudit check`` finds: the gates of each audit that a project defines.
