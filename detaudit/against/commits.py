@@ -77,7 +77,7 @@ def root_of(folder: Path) -> Path:
 def resolve(folder: Path, ref: str) -> Commit:
     """Return the commit that a reference names. Raises UsageError if it does not exist, or not in a shallow clone."""
     root = root_of(folder)
-    shallow = _git(root, "rev-parse", "--is-shallow-repository").strip() == "true"
+    shallow = _is_shallow(root)
     if ref == MERGE_BASE:
         if shallow:
             raise UsageError("--against merge-base cannot be found in a shallow clone", _FETCH)
@@ -89,6 +89,10 @@ def resolve(folder: Path, ref: str) -> Commit:
             _FETCH if shallow else "Name a commit, a tag or a branch; a branch of a remote has to be fetched first.",
         )
     return Commit(root, ref, commit)
+
+
+def _is_shallow(root: Path) -> bool:
+    return _git(root, "rev-parse", "--is-shallow-repository").strip() == "true"
 
 
 def _hash(root: Path, ref: str) -> str:
@@ -112,10 +116,12 @@ def _merge_base(root: Path) -> Commit:
     raise UsageError(f"--against merge-base: HEAD and {target} have no commit in common", "Name a commit.")
 
 
-def last_change(folder: Path, path: Path) -> Iterator[Commit]:
-    """Yield the commits that changed a file, the newest first; none outside of a repository, or of one without git."""
+def last_changes(path: Path) -> Iterator[Commit]:
+    """Yield the commits that changed a file, the newest first; none without a repository, or in a shallow clone."""
     with suppress(UsageError, WorkspaceError):
-        root = root_of(folder)
+        root = root_of(path.parent)
+        if _is_shallow(root):
+            return
         for one in _git(root, "log", "--format=%H", "--", str(path)).split():
             yield Commit(root, one[:10], one)
 

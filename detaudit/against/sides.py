@@ -43,6 +43,7 @@ from detaudit.model import (
     RunRecord,
     Verdict,
     Warning,
+    to_json,
 )
 from detaudit.model.against import (
     BuiltOnce,
@@ -223,7 +224,7 @@ class Sides:
                     side.audit = side.progress.report(interrupted=True)
                     raise
                 self._take(side, result)
-            if any(side.group.differs or not side.runs.runs[-1].finished for side in self.sides):
+            if any(map(_ends, self.sides)):
                 return
 
     def _take(self, side: Side, result: Result) -> None:
@@ -313,14 +314,15 @@ class Sides:
             return None
 
     def _doubts(self) -> Iterator[Doubt]:
+        ended_it = [side for side in self.sides if _ends(side)]
         for side in self.sides:
-            group, name = side.runs, f"{side.letter.upper()} ({side.name})"
+            group = side.runs
             if group.verdict is Verdict.NONDETERMINISTIC:
-                yield SideDiffers(side=name, runs=group.compared, distinct_results=group.distinct_results)
-            elif group.verdict is not Verdict.DETERMINISTIC:
-                yield SideUnusable(side=name, reason=group.reason)
+                yield SideDiffers(side=side.name, runs=group.compared, distinct_results=group.distinct_results)
+            elif group.verdict is not Verdict.DETERMINISTIC and side in (ended_it or self.sides):
+                yield SideUnusable(side=side.name, reason=group.reason)
             if side.outside:
-                yield LoadedFromOutside(side=name, files=tuple(sorted(side.outside)))
+                yield LoadedFromOutside(side=side.name, files=tuple(sorted(side.outside)))
         sources = tuple(name for name in self._differences if name.endswith(_COMPILED))
         extensions = self.a.extensions | self.b.extensions
         if sources and extensions:
@@ -341,6 +343,44 @@ class Sides:
             yield NextStep(command=advice.command(settings, *options, verb="compare"), purpose=Purpose.TRACE_CODES)
         if self.b.runs.verdict is Verdict.NONDETERMINISTIC:
             yield NextStep(command=advice.command(settings, verb="trace"), purpose=Purpose.TRACE)
+
+
+class AuditOfSide:
+    """The audit of a working tree that is compared with another commit on the way: ``comparison`` is what came of it.
+
+    It is used as an Auditor is.
+    """
+
+    def __init__(self, request: AgainstRequest, launcher: Launcher, observer: Observer) -> None:
+        self._sides, self._out = Sides(request, launcher, observer), request.settings.out
+        self.comparison: Comparison | None = None
+
+    def run(self) -> Audit:
+        """Run both sides and return the report of the working tree."""
+        self.comparison = self._sides.run()
+        store.write(self._out / store.COMPARISON, to_json(self.comparison))
+        return self.result()
+
+    def result(self, interrupted: bool = False) -> Audit:
+        """Return the audit so far."""
+        side = self._sides.b
+        audit = side.audit or side.progress.report()
+        return structs.replace(audit, interrupted=interrupted)
+
+    @property
+    def recording(self) -> Recording | None:
+        """What the first finished run recorded, None if there is none."""
+        return self._sides.b.recording
+
+    @property
+    def code(self) -> Mapping[str, str]:
+        """The user's source files that the runs loaded, with their digests."""
+        return self._sides.b.progress.code
+
+
+def _ends(side: Side) -> bool:
+    """Whether more runs of a side would not help: two differ, or one failed."""
+    return side.group.differs or not all(run.finished for run in side.runs.runs)
 
 
 def _empty(side: Side) -> ComparedSide:

@@ -81,6 +81,45 @@ else:
     AnyDoubt = union(Doubt)
 
 
+class Attribution(Fact, frozen=True, kw_only=True):
+    """What is to blame if a result differs from a baseline that was made in a different environment.
+
+    It was told by running the ``commit`` that wrote the baseline in this one.
+    """
+
+    commit: str
+
+
+class OfEnvironment(Attribution, frozen=True, kw_only=True):
+    """That commit gives the same here as the working tree."""
+
+    def text(self) -> str:
+        return f"it belongs to the environment: commit {self.commit}, which wrote the baseline, gives the same here"
+
+
+class OfCode(Attribution, frozen=True, kw_only=True):
+    """That commit gives something else here than the working tree."""
+
+    def text(self) -> str:
+        return f"it belongs to the code: commit {self.commit}, which wrote the baseline, gives something else here"
+
+
+class Untold(Attribution, frozen=True, kw_only=True):
+    """Nothing follows from the runs of that commit."""
+
+    doubts: tuple[AnyDoubt, ...]
+
+    def text(self) -> str:
+        why = "; ".join(one.text() for one in self.doubts) or "undecided"
+        return f"commit {self.commit}, which wrote the baseline, does not tell what it belongs to: {why}"
+
+
+if TYPE_CHECKING:
+    AnyAttribution: TypeAlias = Attribution
+else:
+    AnyAttribution = union(Attribution)
+
+
 class CodePlace(msgspec.Struct, frozen=True, kw_only=True):
     """Where a side runs an operation: a line of its own code, and what is written there."""
 

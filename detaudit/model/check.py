@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from detaudit.compat import StrEnum
-from detaudit.model.against import AnyDoubt, Parting
+from detaudit.model.against import AnyAttribution, AnyDoubt, Parting
 from detaudit.model.audit import AppliedRecipe, Audit, Difference, Divergence, Group, NextStep, RankRecord
 from detaudit.model.fact import Fact, Number, both, brief, count, digits, every, shortened, union
 from detaudit.model.outputs import OutputDifference
@@ -133,6 +133,7 @@ class GateName(StrEnum):
     REPEATABLE = "repeatable"
     BASELINE = "same as baseline"
     RESUME = "same after resume"
+    COMMIT = "same as commit"
 
     @property
     def option(self) -> str:
@@ -260,13 +261,11 @@ class MatchesBaseline(GateDetail, frozen=True, kw_only=True):
         return f"bit-identical{_through(self.through)}, although {_names(self.changed)} changed"
 
 
-class DiffersFromBaseline(GateDetail, frozen=True, kw_only=True):
-    """The runs differ from the baseline; ``last_equal_step`` is null if no step before it was compared.
+class _Differs(GateDetail, frozen=True, kw_only=True):
+    """The runs differ from something; ``last_equal_step`` is null if no step before it was compared.
 
     ``at_end``: every recorded step matches, and what was left at the end differs. ``site`` is the file or the printed
     line, with the path inside, or the part of a returned value, null of a step.
-
-    ``loss_distance`` is relative to the baseline's final loss, null if the audit has no ``tolerance``.
     """
 
     step: int | None = None
@@ -276,12 +275,6 @@ class DiffersFromBaseline(GateDetail, frozen=True, kw_only=True):
     at_end: bool = False
     site: str | None = None
     explanation: Explanation | None = None
-    changed: tuple[str, ...] = ()
-    tolerance: float | None = None
-    loss_distance: Number = None
-
-    def text(self) -> str:
-        return f"differs from the baseline{self._since()}; {self._changes()}"
 
     def _since(self) -> str:
         if self.step is None or self.stage is None:
@@ -296,6 +289,23 @@ class DiffersFromBaseline(GateDetail, frozen=True, kw_only=True):
         last = f"; last equal: step {self.last_equal_step:,}" if self.last_equal_step is not None else ""
         return f" from {f'step {self.step:,}' if self.step else 'the start'} on ({rank}{stage}{last}){why}"
 
+
+class DiffersFromBaseline(_Differs, frozen=True, kw_only=True):
+    """The runs differ from the baseline.
+
+    ``loss_distance`` is relative to the baseline's final loss, null if the audit has no ``tolerance``. ``told`` is what
+    a run of the commit that wrote the baseline says, null if there was none.
+    """
+
+    changed: tuple[str, ...] = ()
+    tolerance: float | None = None
+    loss_distance: Number = None
+    told: AnyAttribution | None = None
+
+    def text(self) -> str:
+        told = f"; {self.told.text()}" if self.told is not None else ""
+        return f"differs from the baseline{self._since()}; {self._changes()}{told}"
+
     def _changes(self) -> str:
         if not self.changed:
             return "the environment is unchanged"
@@ -306,6 +316,37 @@ class DiffersFromBaseline(GateDetail, frozen=True, kw_only=True):
             return f"{names} changed, and the final losses cannot be compared"
         distance, tolerance = brief(self.loss_distance), brief(self.tolerance)
         return f"{names} changed, and the final losses differ by {distance} (relative, tolerance {tolerance})"
+
+
+class SameAsCommit(GateDetail, frozen=True, kw_only=True):
+    """The runs have the bits of a commit, through a step if they were ended there."""
+
+    commit: str
+    through: int | None = None
+
+    def text(self) -> str:
+        return f"bit-identical to {self.commit}{_through(self.through)}"
+
+
+class DiffersFromCommit(_Differs, frozen=True, kw_only=True):
+    """Both sides repeat themselves, and differ; ``code`` are the files that they loaded and that differ."""
+
+    commit: str
+    code: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        code = f"; code that differs: {_names(self.code)}" if self.code else ""
+        return f"differs from {self.commit}{self._since()}{code}"
+
+
+class CommitInconclusive(GateDetail, frozen=True, kw_only=True):
+    """Nothing follows from the runs of a commit and of the working tree."""
+
+    commit: str
+    doubts: tuple[AnyDoubt, ...] = ()
+
+    def text(self) -> str:
+        return f"not compared with {self.commit}: " + ("; ".join(one.text() for one in self.doubts) or "undecided")
 
 
 class _Resumed(GateDetail, frozen=True, kw_only=True):

@@ -126,6 +126,7 @@ _GATES = {
     GateName.REPEATABLE: "repeatable",
     GateName.BASELINE: "same-as-baseline",
     GateName.RESUME: "same-after-resume",
+    GateName.COMMIT: "same-as-commit",
 }
 _OUTCOMES = {
     ExitCode.DETERMINISTIC: Outcome.PASSED,
@@ -335,6 +336,10 @@ RULES = {
         "A training that is stopped and resumed must match an uninterrupted one, bit for bit.",
         "Look for state that the checkpoint does not contain: the optimizer, a random generator, the position in the "
         "data.",
+    ),
+    "same-as-commit": Rule(
+        "A training must give what it gave at another commit, bit for bit.",
+        "`detaudit compare SCRIPT --against REF --trace` shows where the two codes part.",
     ),
     "identical": Rule(
         "Two recordings must match, bit for bit.",
