@@ -75,7 +75,7 @@ ROOMS = {
         "trace",
     },
     "check": {
-        "advice", "against", "audit", "baseline", "config", "judge", "launch", "model", "runner", "runs",
+        "advice", "against", "audit", "baseline", "config", "errors", "judge", "launch", "model", "runner", "runs",
         "store",
     },
     "cli": {

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from detaudit.errors import UsageError, WorkspaceError
 from detaudit.launch.tree import CACHE, GIT
+from detaudit.launch.workspace import repository_root
 from detaudit.model import Warning
 from detaudit.model.warnings import FilesOfLfsMissing, SubmoduleMissing
 
@@ -118,6 +119,8 @@ def _merge_base(root: Path) -> Commit:
 
 def last_changes(path: Path) -> Iterator[Commit]:
     """Yield the commits that changed a file, the newest first; none without a repository, or in a shallow clone."""
+    if not (repository_root(path.parent) / GIT).exists():
+        return
     with suppress(UsageError, WorkspaceError):
         root = root_of(path.parent)
         if _is_shallow(root):

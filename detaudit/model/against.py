@@ -94,14 +94,16 @@ class OfEnvironment(Attribution, frozen=True, kw_only=True):
     """That commit gives the same here as the working tree."""
 
     def text(self) -> str:
-        return f"it belongs to the environment: commit {self.commit}, which wrote the baseline, gives the same here"
+        told = f"commit {self.commit}, which wrote the baseline, gives the same here as the working tree"
+        return f"it belongs to the environment: {told}"
 
 
 class OfCode(Attribution, frozen=True, kw_only=True):
     """That commit gives something else here than the working tree."""
 
     def text(self) -> str:
-        return f"it belongs to the code: commit {self.commit}, which wrote the baseline, gives something else here"
+        told = f"commit {self.commit}, which wrote the baseline, gives something else here than the working tree"
+        return f"it belongs to the code: {told}"
 
 
 class Untold(Attribution, frozen=True, kw_only=True):

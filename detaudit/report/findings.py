@@ -306,6 +306,7 @@ def _comparison(report: Comparison) -> Finding:
         status=_OUTCOMES[VERDICTS[SAYS[report.verdict]].exit_code],
         message=checks.comparison_sentence(report),
         detail=_joined([*lines, checks.stages_line(report), *checks.environment_lines(report)]),
+        seconds=_seconds(report.groups) if report.groups else None,
         culprit=location,
         script=script_in(report.b.command),
     )
