@@ -54,7 +54,7 @@ from detaudit.model.against import (
     StateShared,
 )
 from detaudit.model.fact import now
-from detaudit.model.warnings import NoChangeLoaded
+from detaudit.model.warnings import NoChangeLoaded, PartingUnknown
 from detaudit.runner import Observer, Result, Runner
 from detaudit.runs import environment
 from detaudit.runs.status import stopped
@@ -178,6 +178,7 @@ class Sides:
         self.a = self._side(A, commit.name, commit.hash, (), described)
         self.b = self._side(B, WORKING_TREE, head, changed, described)
         self._parting: Parting | None = None
+        self._traced = False
 
     def _side(
         self, letter: str, name: str, commit: str, changed: tuple[str, ...], described: Mapping[str, Any]
@@ -205,6 +206,7 @@ class Sides:
             self._run()
             if self._request.traced and self.result().verdict is ComparisonVerdict.DIFFERENT:
                 self._part()
+                self._traced = True
         finally:
             with shielded():
                 self._trees.remove()
@@ -293,6 +295,7 @@ class Sides:
                 *comparison.warnings,
                 *self._trees.flaws,
                 *([NoChangeLoaded(files=unloaded)] if complete else []),
+                *([PartingUnknown()] if self._traced and self._parting is None else []),
                 *self._runner.warnings,
             ),
             next_steps=tuple(self._next_steps(verdict)),

@@ -441,6 +441,13 @@ class NoChangeLoaded(Warning, frozen=True, kw_only=True):
         return f"the runs loaded none of the Python files that differ, so nothing is known of these: {names}"
 
 
+class PartingUnknown(Warning, frozen=True, kw_only=True):
+    """Two codes were to be traced, and no operation was recorded that one of them has alone."""
+
+    def text(self) -> str:
+        return "where the codes part is not known: no operation with a tensor of one side alone was recorded"
+
+
 if TYPE_CHECKING:
     AnyWarning: TypeAlias = Warning
 else:

@@ -95,8 +95,8 @@ PyMODINIT_FUNC PyInit__scale(void) { return PyModule_Create(&module); }
 
 HEAD = """# What compare --against says of pairs of commits
 
-Written by `make test-against`. Each pair is a commit and the one after it, or the working tree; what is expected was
-written before detaudit ran. Of pairs that differ, the line of each side where the codes part is expected too.
+Written by `make test-against`. Each pair is a commit and the one after it, or the working tree; the expected
+verdict was written before detaudit ran. Of pairs that differ, the line of each side where the codes part counts too.
 
 """
 
