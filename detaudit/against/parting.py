@@ -45,7 +45,8 @@ def _content(digest: str) -> str:
 def _first(operations: Sequence[OpLine], others: set[str]) -> First | None:
     """Return the first operation with a tensor of its own side that a gradient or an update is made of.
 
-    If none is, as of what is only logged, it is the first of all.
+    A backward pass is made of the tensor that it starts from. If there is none, as of what is only logged, it is the
+    first of all.
     """
     firsts: dict[int, First] = {}
     origins: dict[str, int] = {}
@@ -60,7 +61,8 @@ def _first(operations: Sequence[OpLine], others: set[str]) -> First | None:
         if not causes and (taken or made):
             firsts[number] = First(op, takes=bool(taken))
             causes = [number]
-        if causes and (op.backward or any(map(op.updates, range(len(op.ins))))):
+        starts = any(one.backward for one in operations[number + 1 : number + 2])
+        if causes and (op.backward or starts or any(map(op.updates, range(len(op.ins))))):
             return firsts[min(causes)]
         for one in (*taken, *made):
             origins.setdefault(one, min(causes))

@@ -56,6 +56,16 @@ def test_what_is_only_logged_is_passed_over() -> None:
     assert names(parting_of(STEP, alone)) == [None, "mul"]
 
 
+def test_a_loss_that_no_gradient_is_made_of_starts_the_backward_pass() -> None:
+    a, b = (
+        [op(0, name, "e", loss), op(1, "ones", loss, "1"), op(2, "b", "1", "g", backward=True)]
+        for name, loss in (("mean", "l"), ("sum", "L"))
+    )
+    assert names(
+        parting_of([*a, op(3, "mm", "gw", "G", backward=True)], [*b, op(3, "mm", "gw", "H", backward=True)])
+    ) == ["mean", "sum"]
+
+
 def test_memory_that_nobody_wrote_is_no_difference() -> None:
     a = [op(0, "empty", "", "1", uninitialized=True), op(1, "normal_", "1", "w", updates=True), *STEP]
     b = [op(0, "empty", "", "2", uninitialized=True), op(1, "normal_", "2", "w", updates=True), *STEP]
