@@ -142,17 +142,22 @@ def read_lock(path: Path) -> dict[str, Recording]:
 
     Raises AuditNotFoundError if there is none, ConfigError if it is broken or of another version.
     """
+    try:
+        return read(path.read_bytes(), path)
+    except OSError as error:
+        raise AuditNotFoundError(f"no lock file {path}: {error.strerror}", _WRITE) from error
+
+
+def read(data: bytes, path: Path = Path(store.LOCK)) -> dict[str, Recording]:
+    """Return the baselines in the content of a lock file by name. Raises ConfigError if it is broken."""
     hint = "Restore it from version control, or remove it and write it again with `detaudit check --update`."
     try:
-        data = path.read_bytes()
         version = _version(path, data, hint)
         if not store.is_readable(version, SCHEMA_VERSION):
             message = f"{path} has schema version {version}; this version of detaudit reads {SCHEMA_VERSION}"
             hint = "Remove it and write it again with `detaudit check --update`, or use the detaudit that wrote it."
             raise ConfigError(message, hint)
         return msgspec.json.decode(data, type=Lock).audits
-    except OSError as error:
-        raise AuditNotFoundError(f"no lock file {path}: {error.strerror}", _WRITE) from error
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not a lock file: {error}", hint) from error
 

@@ -10,9 +10,13 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from detaudit import advice, baseline, store
+from detaudit.against import commits
+from detaudit.against.commits import Commit
+from detaudit.against.sides import AgainstRequest, AuditOfSide
 from detaudit.audit import Auditor
 from detaudit.config.flags import SEARCHED, load_catalogue
 from detaudit.config.project import NamedAudit
+from detaudit.errors import DetauditError
 from detaudit.judge import comparer, group
 from detaudit.launch import Launcher
 from detaudit.launch.plan import Settings
@@ -22,6 +26,8 @@ from detaudit.model import (
     Check,
     CheckedAudit,
     CheckVerdict,
+    Comparison,
+    ComparisonVerdict,
     Difference,
     Gate,
     GateDetail,
@@ -41,8 +47,11 @@ from detaudit.model import (
     Verdict,
     as_number,
 )
+from detaudit.model.against import Attribution, OfCode, OfEnvironment, Untold
 from detaudit.model.check import (
+    CommitInconclusive,
     DiffersFromBaseline,
+    DiffersFromCommit,
     MatchesBaseline,
     NoBaseline,
     NoWeights,
@@ -54,6 +63,7 @@ from detaudit.model.check import (
     RunsInconclusive,
     RunsMatch,
     RunsMustMatch,
+    SameAsCommit,
     StartedOver,
     StoppedTooLate,
     StopUnusable,
@@ -121,6 +131,36 @@ def same_as_baseline(audit: NamedAudit, group: Group, now: Recording | None, the
 def _matches(then: Recording, now: Recording, changed: tuple[str, ...]) -> MatchesBaseline:
     through = min((step for side in (then, now) if (step := side.run.through) is not None), default=None)
     return MatchesBaseline(changed=changed, through=through)
+
+
+def told(gate: Gate, attribution: Attribution | None) -> Gate:
+    """Return an incomparable gate with what the commit of its baseline says; if the code is to blame, it failed."""
+    if attribution is None or not isinstance(gate.detail, DiffersFromBaseline):
+        return gate
+    gate = replace(gate, detail=replace(gate.detail, told=attribution))
+    return replace(gate, status=GateStatus.FAILED, blocking=True) if isinstance(attribution, OfCode) else gate
+
+
+def same_as_commit(commit: str, comparison: Comparison) -> Gate:
+    """Return whether the working tree gives what another commit gives."""
+    name, first = GateName.COMMIT, comparison.first_difference
+    if comparison.verdict is ComparisonVerdict.IDENTICAL:
+        return _gate(name, GateStatus.PASSED, SameAsCommit(commit=commit, through=comparison.through))
+    if comparison.verdict is ComparisonVerdict.INCONCLUSIVE or first is None:
+        return _gate(name, GateStatus.INCONCLUSIVE, CommitInconclusive(commit=commit, doubts=comparison.doubts))
+    last = comparison.last_equal_step
+    detail = DiffersFromCommit(
+        commit=commit,
+        code=comparison.code,
+        step=first.step,
+        stage=first.stage,
+        rank=first.rank,
+        last_equal_step=last if last is not None and last < first.step - 1 else None,
+        at_end=first.at_end,
+        site=_site(first),
+        explanation=comparison.explanation,
+    )
+    return _gate(name, GateStatus.FAILED, detail, first_difference=first)
 
 
 def _from_baseline(
@@ -215,7 +255,8 @@ def _relative(a: Number, b: Number) -> float:
 class CheckRequest:
     """One audit to run; ``resume`` is the target that continues after ``stop``, or after a kill.
 
-    ``make_runner`` says where the runs are done; those of ``resume`` are always done on this machine.
+    ``make_runner`` says where the runs are done; those of ``resume`` are always done on this machine. ``against`` is
+    the commit that the working tree is compared with.
     """
 
     name: str
@@ -224,6 +265,7 @@ class CheckRequest:
     resume: Target | None = None
     stop: Target | None = None
     make_runner: MakeRunner = Runner
+    against: Commit | None = None
 
     def without_history(self) -> "CheckRequest":
         """Return the same audit, to be judged without earlier ones."""
@@ -268,11 +310,13 @@ class Checker:
             self._observer.audit_started(one.name)
             if known := self._baselines.get(one.name):
                 self._observer.last_step(known.run.steps)
-            auditor = Auditor(one.settings, self._launcher, self._observer, one.make_runner)
+            auditor = self._auditor(one)
             try:
                 audit = auditor.run()
                 recording = auditor.recording
                 gates_ = self._gates(one, audit.groups[0], recording)
+                if isinstance(auditor, AuditOfSide) and one.against is not None and auditor.comparison is not None:
+                    gates_ = (*gates_, same_as_commit(one.against.name, auditor.comparison))
             except KeyboardInterrupt:
                 self._audits.append(CheckedAudit(name=one.name, audit=auditor.result(interrupted=True), gates=()))
                 raise
@@ -283,12 +327,34 @@ class Checker:
         self._keep()
         return self.result()
 
+    def _auditor(self, one: CheckRequest) -> Auditor | AuditOfSide:
+        if one.against is not None:
+            return AuditOfSide(AgainstRequest(one.settings, one.against), self._launcher, self._observer)
+        return Auditor(one.settings, self._launcher, self._observer, one.make_runner)
+
+    def _told(self, one: CheckRequest, then: Recording | None) -> Attribution | None:
+        """Return what the commit that wrote a baseline gives in this environment, None if it cannot be run here."""
+        commit = _written_by(self._lock, one.name, then) if then is not None and one.make_runner is Runner else None
+        if commit is None:
+            return None
+        settings = dataclasses.replace(one.settings, out=one.settings.out / "baseline")
+        sides = AuditOfSide(AgainstRequest(settings, commit), self._launcher, self._observer)
+        sides.run()
+        comparison, name = sides.comparison, commit.hash[:10]
+        if comparison is None or comparison.verdict is ComparisonVerdict.INCONCLUSIVE:
+            return Untold(commit=name, doubts=comparison.doubts if comparison is not None else ())
+        same = comparison.verdict is ComparisonVerdict.IDENTICAL
+        return OfEnvironment(commit=name) if same else OfCode(commit=name)
+
     def _gates(self, one: CheckRequest, group: Group, recording: Recording | None) -> tuple[Gate, ...]:
         gates = [repeatable(group)]
         if self._update and isinstance(group.reason, EarlierRunsDiffer):
             gates = [differed_earlier(group, group.reason.folders[0])]
         if one.audit.baseline and not self._update:
-            gates.append(same_as_baseline(one.audit, group, recording, self._baselines.get(one.name)))
+            then = self._baselines.get(one.name)
+            gate = same_as_baseline(one.audit, group, recording, then)
+            incomparable = gate.status is GateStatus.INCOMPARABLE
+            gates.append(told(gate, self._told(one, then)) if incomparable else gate)
         if one.resume is not None:
             runner = Runner(one.settings, self._launcher, self._observer)
             stopped, resumed = stop_and_resume(runner, one.settings, group, one.resume, one.stop)
@@ -360,6 +426,20 @@ class Checker:
         if flag_may_exist(group):
             bisected = advice.command(settings, verb="bisect")
             yield NextStep(command=bisected, purpose=Purpose.BISECT, audit=one.name)
+
+
+def _written_by(lock: Path, name: str, baseline_: Recording) -> Commit | None:
+    """Return the commit that wrote a baseline into the lock file, None if that is not known."""
+    wrote = None
+    for commit in commits.last_changes(lock):
+        try:
+            kept = baseline.read(commits.content(commit, lock)).get(name)
+        except DetauditError:
+            return wrote
+        if kept != baseline_:
+            return wrote
+        wrote = commit
+    return wrote
 
 
 def flag_may_exist(group: Group) -> bool:

@@ -16,16 +16,20 @@ from detaudit.model import (
     Audit,
     Bisection,
     Check,
+    Comparison,
     Fix,
     Trace,
     VariationBisection,
     to_json,
 )
 
-_STORED = Audit | Bisection | VariationBisection | Trace | Fix | Check
+_STORED = Audit | Bisection | VariationBisection | Trace | Fix | Check | Comparison
 
 FILE = "audit.json"
-CHECK = "check.json"
+CHECK, COMPARISON = "check.json", "compare.json"
+
+SIDES = ("a", "b")
+"""The folders of the two sides of a comparison that was run."""
 
 
 class _Versioned(msgspec.Struct):
@@ -115,7 +119,7 @@ def chosen(folder: Path | None, *, last: bool, command: str) -> Path:
 def all_results(folder: Path = Path(RESULTS)) -> list[Path]:
     """Return the results folders in ``folder``, the working directory's .detaudit, the newest first."""
     results: dict[Path, float] = {}
-    for path in (path for name in (FILE, CHECK) for path in folder.glob(f"*/{name}")):
+    for path in (path for name in (FILE, CHECK, COMPARISON) for path in folder.glob(f"*/{name}")):
         with contextlib.suppress(OSError):  # removed meanwhile
             results[path.parent] = path.stat().st_mtime
     return sorted(results, key=results.__getitem__, reverse=True)
@@ -133,17 +137,19 @@ def load(path: Path) -> Audit:
     Raises AuditNotFoundError if there is none, or none that this version reads.
     """
     report = load_report(path)
+    if isinstance(report, Comparison):
+        raise AuditNotFoundError(f"{path} has a comparison, not an audit", f"Pass a folder in it ({', '.join(SIDES)}).")
     if isinstance(report, Check):
         names = ", ".join(one.name for one in report.audits)
         raise AuditNotFoundError(f"{path} has a check, not an audit", f"Pass a folder in it ({names}).")
     return report
 
 
-def load_report(location: Path) -> Audit | Check:
-    """Read an audit or a check; see load."""
+def load_report(location: Path) -> Audit | Check | Comparison:
+    """Read an audit, a check or a comparison; see load."""
     path = location
     if location.is_dir():
-        path = location / (CHECK if (location / CHECK).exists() else FILE)
+        path = next((one for name in (CHECK, COMPARISON) if (one := location / name).exists()), location / FILE)
     hint = "Pass a results folder, such as .detaudit/20261121-145042-24652d70."
     try:
         data = path.read_bytes()
@@ -153,7 +159,7 @@ def load_report(location: Path) -> Audit | Check:
                 f"{path} has schema version {version}; this version of detaudit reads {SCHEMA_VERSION}",
                 "Print it with the detaudit that wrote it.",
             )
-        report: Audit | Check = msgspec.json.decode(data, type=_STORED)
+        report: Audit | Check | Comparison = msgspec.json.decode(data, type=_STORED)
         return report
     except OSError as error:
         raise AuditNotFoundError(f"no audit in {location}: {error.strerror}", hint) from error

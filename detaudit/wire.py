@@ -54,11 +54,12 @@ process and framework, replace earlier ones.
 ``environ``: ``name, value, file, line, after``
     The script set an environment variable that affects determinism, or deleted it (null). ``after`` lists the
     frameworks that had been imported by then.
-``settings``: ``values, environ, files, versions, packages``
+``settings``: ``values, environ, files, extensions, versions, packages``
     Written at the end. ``values`` are settings of the frameworks, keyed by the expression that reads them. ``environ``
     has the environment variables that affect determinism at the ``start``, at the import of each framework, and at the
-    ``end``. ``files`` are the user's source files that were loaded, ``versions`` those of the imported packages,
-    ``packages`` the folders on ``sys.path`` in which packages are installed.
+    ``end``. ``files`` are the user's source files that were loaded, ``extensions`` their modules that were
+    compiled, ``versions`` those of the imported packages, ``packages`` the folders on ``sys.path`` in which packages
+    are installed.
 ``generators``: ``states``
     At the first loss of a training, the digest of each random generator that was seeded or used until then.
 ``training``: ``n, fw, lane``

@@ -68,7 +68,8 @@ ROOMS = {
         "store",
     },
     "trace": {
-        "advice", "config", "entry_points", "judge", "launch", "model", "notebooks", "private", "rules", "runner", "runs",
+        "advice", "config", "entry_points", "judge", "launch", "model", "notebooks", "private", "rules",
+        "runner", "runs",
         "source", "store",
         "history", "trial", "wire",
     },
@@ -77,8 +78,12 @@ ROOMS = {
         "source", "store",
         "trace", "trial",
     },
+    "against": {
+        "advice", "audit", "compare", "errors", "judge", "launch", "model", "private", "runner", "runs", "store",
+        "trace",
+    },
     "check": {
-        "advice", "audit", "baseline", "config", "judge", "launch", "model", "runner", "runs",
+        "advice", "against", "audit", "baseline", "config", "errors", "judge", "launch", "model", "runner", "runs",
         "store",
     },
     "evidence": {
@@ -86,7 +91,8 @@ ROOMS = {
         "runs", "store", "wire", "__init__",
     },
     "cli": {
-        "advice", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "entry_points", "errors",
+        "advice", "against", "audit", "baseline", "bisect", "check", "compare", "config", "doctor",
+        "entry_points", "errors",
         "evidence", "fix", "judge", "launch", "model", "redact", "report", "rules", "runner", "runs", "store",
         "trace", "wire",
     },

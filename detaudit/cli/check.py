@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from detaudit import advice, store
+from detaudit.against.commits import Commit, resolve
 from detaudit.check import Checker, CheckRequest
 from detaudit.cli import completion
 from detaudit.cli.engine import engine_runs, refuse_evidence, refuse_jobs, refuse_spread
@@ -17,6 +18,7 @@ from detaudit.cli.execute import Shown, execute, keep_evidence, print_python
 from detaudit.cli.help import Command
 from detaudit.cli.options import (
     RUNS,
+    against_option,
     declared,
     engine_option,
     format_option,
@@ -51,6 +53,7 @@ _EXAMPLES = (
     ("run all audits of the project, as in CI", "detaudit check"),
     ("write the baselines of one of them, to be committed", "detaudit check digits --update"),
     ("ask only whether the runs match", "detaudit check --gate repeatable"),
+    ("a pull request: does it change any training?", "detaudit check --against merge-base"),
     ("be surer: more runs of each audit", "detaudit check --runs 20"),
     ("several runs of an audit at once", "detaudit check --jobs 2"),
     ("on other machines", "detaudit check --engine ssh:node1,node2"),
@@ -65,6 +68,7 @@ _EXAMPLES = (
         help="With --update: write a baseline also if runs of the same code differed in an earlier audit.")  # fmt: skip
 @option("--gate", "gates", group=_GATES, multiple=True, type=click.Choice([gate.option for gate in GateName]),
         metavar="GATE", help="Run only this gate. Repeatable. [default: all]")  # fmt: skip
+@against_option("Also compare the working tree with this commit; merge-base is where this branch began.", _GATES)
 @option("--config", group=_FILES, type=_FILE, metavar="FILE",
         help="File that defines the audits. [default: detaudit.yaml, or [tool.detaudit] in "
         "pyproject.toml]")  # fmt: skip
@@ -88,6 +92,7 @@ def command(
     runs: int | None,
     gates: tuple[str, ...],
     history: bool,
+    against: str | None,
     config: Path | None,
     lock: Path,
     jobs: int | None,
@@ -102,7 +107,8 @@ def command(
 ) -> int:
     """Run this project's audits, or only those with a NAME, and compare them with their baselines.
 
-    Gates: repeatable (all runs match), baseline (same as baseline), resume (same after resume).
+    Gates: repeatable (all runs match), baseline (same as baseline), resume (same after resume), commit (same as the
+    commit that --against names).
 
     Exit status: 0 all passed, 1 one failed, 125 inconclusive.
     """
@@ -111,12 +117,16 @@ def command(
         raise UsageError("--force was given without --update", "Add --update, or leave it out.")
     defined = project.read(config or project.find(Path()))
     audits = _gated(project.select(defined, names), gates, update)
+    commit = _commit(against, gates, alone=engine is None and jobs == 1)
     if runs is not None:
         audits = {name: msgspec.structs.replace(audit, runs=runs) for name, audit in audits.items()}
     catalogue = load_catalogue()
     requests = [
-        _request(
-            name, audit, catalogue, folder, mark, jobs_of(jobs, devices, audit.runs), evidence, here=engine is None
+        replace(
+            _request(
+                name, audit, catalogue, folder, mark, jobs_of(jobs, devices, audit.runs), evidence, here=engine is None
+            ),
+            against=commit,
         )
         for name, audit in audits.items()
     ]
@@ -143,6 +153,17 @@ def command(
     refuse_jobs(jobs, devices)
     refuse_evidence(evidence)
     return engine_runs().check(requests, engine, check, spread=spread)
+
+
+def _commit(against: str | None, gates: Sequence[str], *, alone: bool) -> Commit | None:
+    """Return the commit that ``against`` names, None if that gate is left out. Raises UsageError if it is none."""
+    if against is None:
+        if GateName.COMMIT.option in gates:
+            raise UsageError("--gate commit needs the commit", "Name it: --against HEAD.")
+        return None
+    if not alone:
+        raise UsageError("--against does one run after another on this machine", "Leave out --jobs or --engine.")
+    return resolve(Path.cwd(), against) if not gates or GateName.COMMIT.option in gates else None
 
 
 def _gated(audits: dict[str, NamedAudit], gates: Sequence[str], update: bool) -> dict[str, NamedAudit]:

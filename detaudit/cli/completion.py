@@ -121,6 +121,11 @@ def recordings(ctx: click.Context, option: click.Parameter, begun: str) -> Items
     return _named(begun, dict.fromkeys([*_results(), *baselines], "")) or _files(begun)
 
 
+def compared(ctx: click.Context, option: click.Parameter, begun: str) -> Items:
+    """Complete what a comparison takes: recordings, or, with another commit, a script."""
+    return script(ctx, option, begun) if ctx.params.get("against") else recordings(ctx, option, begun)
+
+
 def _results() -> Iterable[str]:
     """Return the results folders in the working directory, the newest first: their names begin with the time."""
     from detaudit import store

@@ -18,7 +18,7 @@ from detaudit.judge.figures import figures
 from detaudit.launch.plan import Settings
 from detaudit.launch.processes import Reaper, shielded
 from detaudit.launch.target import Target, pytest_without_plugin
-from detaudit.model import Audit, Check, Report, exit_code
+from detaudit.model import Audit, Check, Comparison, Report, exit_code
 from detaudit.model.figures import NO_FIGURES
 from detaudit.report import DRAWN, render
 from detaudit.report.plain import line
@@ -73,7 +73,7 @@ def print_report(report: Report, format_: str, folder: Path | None = None) -> No
 # Run an audit or a check, save its report and print it.
 
 
-R = TypeVar("R", bound=Audit | Check, covariant=True)
+R = TypeVar("R", bound=Audit | Check | Comparison, covariant=True)
 
 
 @dataclass(frozen=True)

@@ -176,6 +176,12 @@ spread_option = option("--spread", group=RUNS, is_flag=True, help="With --engine
 engine_options = _all_of(engine_option, across_option)
 """Which machines do the runs, and what it means if they disagree."""
 
+
+def against_option(about: str, group: str) -> Callable[[F], F]:
+    """Return the option that names another commit; ``about`` says what for."""
+    return option("--against", group=group, metavar="REF", help=about)
+
+
 target_options = _all_of(
     click.argument("words", nargs=-1, metavar="SCRIPT [-- ARGS]... | -m MODULE [-- ARGS]... | -- COMMAND...",
                    shell_complete=completion.script),

@@ -15,7 +15,7 @@ from detaudit.cli.options import OUTPUT, format_option, option
 from detaudit.entry_points import DESTINATIONS, entry_point
 from detaudit.errors import DetauditError, UsageError
 from detaudit.judge.figures import figures
-from detaudit.model import Audit, Check, to_json
+from detaudit.model import Audit, Check, Comparison, to_json
 from detaudit.report import render
 from detaudit.report.tracked import TrackedAudit, tracked
 
@@ -42,13 +42,18 @@ def command(folder: Path | None, last: bool, output: Path | None, places: tuple[
     path = store.chosen(folder, last=last, command="detaudit report")
     destinations = [destination(text) for text in dict.fromkeys(places)]
     results = path if path.is_dir() else path.parent
-    report = advice.in_folder(store.load_report(path), Path(advice.shown(results.absolute())))
+    report = store.load_report(path)
+    if not isinstance(report, Comparison):
+        report = advice.in_folder(report, Path(advice.shown(results.absolute())))
     if output is None:
         print_report(report, format_, results)
     else:
         text = click.unstyle(rendered(report, format_, results))
         store.write(output, text.encode(errors="backslashreplace"), shared=True, instead="another --output")
-    if destinations:
+    if isinstance(report, Comparison):
+        if destinations:
+            raise UsageError("--to sends audits and checks, no comparisons", "Name the folder of a side.")
+    elif destinations:
         _send(report, results, destinations)
 
 

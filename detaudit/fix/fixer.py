@@ -16,9 +16,9 @@ from detaudit.config.options import Until
 from detaudit.config.recipes import Recipe
 from detaudit.fix.candidates import Candidate, Training, candidates
 from detaudit.fix.changes import AFTER_IMPORTS, Text, all_applied, applied, diff, hunk_lines, write_all
-from detaudit.fix.trials import repeats_more, settings_in, tree_of
+from detaudit.fix.trials import repeats_more, tree_of
 from detaudit.launch import Launcher
-from detaudit.launch.plan import Settings, plan_group
+from detaudit.launch.plan import Settings, in_copy, plan_group
 from detaudit.launch.target import Target
 from detaudit.model import (
     SCHEMA_VERSION,
@@ -283,7 +283,7 @@ class Fixer:
     def _settings(self, chosen: Iterable[Chosen]) -> Settings:
         """Return the settings of runs in the copy, with the variables of what was chosen."""
         variables = {name: value for one in chosen for name, value in one.candidate.variables.items()}
-        return settings_in(self._tree, self._request.settings, variables)
+        return in_copy(self._request.settings, self._tree, variables)
 
     def _save(self) -> None:
         text = self._diff()

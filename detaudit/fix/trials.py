@@ -1,8 +1,6 @@
 """Run the training in a copy of the user's folder in which code was changed, and see whether that does harm."""
 
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
@@ -13,7 +11,7 @@ from detaudit.errors import WorkspaceError
 from detaudit.fix.changes import Change
 from detaudit.fix.tree import Tree
 from detaudit.launch import Launcher
-from detaudit.launch.plan import Settings, plan_group
+from detaudit.launch.plan import Settings, in_copy, plan_group
 from detaudit.launch.workspace import repository_root
 from detaudit.model import Edit, RemedyTrial, RunRecord, Stage
 from detaudit.runner import Observer, Runner
@@ -24,26 +22,6 @@ def tree_of(settings: Settings) -> Tree:
     """Return the copy of the user's folder in which changes are tried. It is not made yet."""
     root = Path(settings.isolate_root or repository_root(settings.cwd)).resolve()
     return Tree(root, settings.cwd, settings.out)
-
-
-def settings_in(tree: Tree, settings: Settings, variables: Mapping[str, str]) -> Settings:
-    """Return the settings of runs in a copy, with these variables."""
-    target = replace(
-        settings.target,
-        script=tree.inside(settings.target.script),
-        arguments=tuple(map(tree.inside, settings.target.arguments)),
-    )
-    base = dict(os.environ if settings.outer is None else settings.outer)
-    paths = {"PYTHONPATH": os.pathsep.join(map(tree.inside, base.get("PYTHONPATH", "").split(os.pathsep)))}
-    return replace(
-        settings,
-        cwd=tree.cwd,
-        isolate=True,
-        isolate_root=str(tree.root),
-        linked=True,
-        target=target,
-        env={**settings.env, **(paths if base.get("PYTHONPATH") else {}), **variables},
-    )
 
 
 class EditTrials:
@@ -63,7 +41,7 @@ class EditTrials:
             change = Change(edit.file, edit.line, edit.old, edit.new, edit.needs)
             if not tree.is_own(edit.file) or not tree.change([change]):
                 return None
-            settings = settings_in(tree, self._settings, {})
+            settings = in_copy(self._settings, tree, {})
             runner = Runner(settings, self._launcher, self._observer)
             recipe = structs.replace(self._recipe, name=f"{self._recipe.name} +edit")
             plan = plan_group(settings, recipe, runner.space, runner.refused(recipe.flags))

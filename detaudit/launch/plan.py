@@ -15,6 +15,7 @@ from detaudit.errors import WorkspaceError
 from detaudit.launch import SCRATCH, RunSpec, Slot
 from detaudit.launch.slots import ALONE, Jobs
 from detaudit.launch.target import Target, outer_environment
+from detaudit.launch.tree import SourceCopy
 from detaudit.launch.vary import NOTHING_VARIES, Varying
 from detaudit.launch.workspace import (
     LIVE,
@@ -131,6 +132,31 @@ def workspace_for(settings: Settings) -> Workspaces:
             "Start detaudit inside that folder, or choose a parent of the working directory.",
         )
     return IsolatedWorkspace(root, settings.cwd, settings.out, linked=settings.linked)
+
+
+def in_copy(settings: Settings, copy: SourceCopy, env: Mapping[str, str], paths: Iterable[str] = ()) -> Settings:
+    """Return the settings of runs that start from a copy of the user's folder, with the variables ``env``.
+
+    ``paths`` in the user's folder are searched for modules first, in the copy.
+    """
+    target = replace(
+        settings.target,
+        script=copy.inside(settings.target.script),
+        arguments=tuple(map(copy.inside, settings.target.arguments)),
+    )
+    base = {**(os.environ if settings.outer is None else settings.outer), **settings.env}
+    own = base.get("PYTHONPATH", "")
+    searched = os.pathsep.join(map(copy.inside, [*paths, *(own.split(os.pathsep) if own else [])]))
+    return replace(
+        settings,
+        cwd=copy.cwd,
+        isolate=True,
+        isolate_root=str(copy.root),
+        linked=True,
+        target=target,
+        artifacts=tuple(map(copy.inside, settings.artifacts)),
+        env={**settings.env, **({"PYTHONPATH": searched} if searched else {}), **env},
+    )
 
 
 def plan_group(

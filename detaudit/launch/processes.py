@@ -293,8 +293,8 @@ def _signal_group(pgid: int, signal_: signal.Signals) -> None:
 class Reaper:
     """A small process beside the audit that ends its runs if the audit itself is killed.
 
-    Then it also puts back what the audit had put aside, by the journal in its results folder ``out``. It waits on a
-    pipe, which closes however the audit ends, even by SIGKILL.
+    Then it also puts back what the audit had put aside, by the journal in its results folder ``out``, and removes the
+    copies of the user's folder there. It waits on a pipe, which closes however the audit ends, even by SIGKILL.
     """
 
     def __init__(self, mark: str, out: Path | None = None) -> None:

@@ -4,6 +4,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from detaudit.model.against import Apart, CodePlace, Doubt, Parting
 from detaudit.model.audit import (
     SCHEMA_VERSION,
     AppliedRecipe,
@@ -138,6 +139,7 @@ __all__ = [
     "Across",
     "Alternative",
     "AnyVerdict",
+    "Apart",
     "AppliedRecipe",
     "ArchiveFlaw",
     "Argument",
@@ -151,6 +153,7 @@ __all__ = [
     "Check",
     "CheckVerdict",
     "CheckedAudit",
+    "CodePlace",
     "Compare",
     "ComparedSide",
     "Comparison",
@@ -162,6 +165,7 @@ __all__ = [
     "Difference",
     "DifferingShare",
     "Divergence",
+    "Doubt",
     "Edit",
     "EffectExample",
     "Evidence",
@@ -203,6 +207,7 @@ __all__ = [
     "OutputRules",
     "Outputs",
     "Override",
+    "Parting",
     "Pass",
     "Purpose",
     "RankRecord",

@@ -67,6 +67,7 @@ class Purpose(StrEnum):
     ACCEPT_BASELINE = "accept-baseline"
     CREATE_BASELINE = "create-baseline"
     PRINT_ALL_LOSSES = "print-all-losses"
+    TRACE_CODES = "trace-codes"
 
 
 _PURPOSES = {
@@ -94,6 +95,7 @@ _PURPOSES = {
     Purpose.COMPARE_STEPS: "compare it with the baseline step by step",
     Purpose.ACCEPT_BASELINE: "accept the new result as the baseline",
     Purpose.CREATE_BASELINE: "create the baseline, then commit it",
+    Purpose.TRACE_CODES: "find the operation and the line where the two codes part",
     Purpose.PRINT_ALL_LOSSES: "print the losses at every step, and all weights that differ",
 }
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from detaudit.compat import StrEnum
-from detaudit.model.audit import AppliedRecipe, Audit, Difference, Divergence, NextStep, RankRecord
+from detaudit.model.against import AnyAttribution, AnyDoubt, Parting
+from detaudit.model.audit import AppliedRecipe, Audit, Difference, Divergence, Group, NextStep, RankRecord
 from detaudit.model.fact import Fact, Number, both, brief, count, digits, every, shortened, union
 from detaudit.model.outputs import OutputDifference
 from detaudit.model.problems import AnyReason, AnyRunError, errors
@@ -56,7 +57,8 @@ class WeightPair(msgspec.Struct, frozen=True, kw_only=True):
 class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):
     """One of the two that are compared; ``name`` is what was typed for it, ``command`` what recorded it.
 
-    ``environment`` has what may change results, by name.
+    ``environment`` has what may change results, by name. Of a side that was run for the comparison, ``group`` has its
+    runs, ``commit`` is the hash of its commit, and ``changed`` are the files of the working tree that are not as there.
     """
 
     name: str
@@ -64,6 +66,9 @@ class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):
     ranks: tuple[RankRecord, ...]
     command: tuple[str, ...] = ()
     environment: dict[str, str] = {}
+    group: Group | None = None
+    commit: str = ""
+    changed: tuple[str, ...] = ()
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="compare"):
@@ -74,6 +79,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     ``stages`` were recorded on both sides, at ``steps_compared`` steps; ``through`` is the last step if either
     was ended there. ``open`` is what left the two runs and differs so that nobody can say whether their results do;
     ``output_differences`` are all in what left them, what decides first.
+
+    Of two commits, ``doubts`` say why nothing follows, ``code`` are the files that the runs loaded and that differ, and
+    ``parting`` is where the two codes part.
     """
 
     schema_version: str
@@ -95,6 +103,17 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     output_differences: tuple[OutputDifference, ...] = ()
     warnings: tuple[AnyWarning, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
+    doubts: tuple[AnyDoubt, ...] = ()
+    code: tuple[str, ...] = ()
+    parting: Parting | None = None
+    interrupted: bool = False
+    started: str = ""
+    ended: str = ""
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The runs of both sides, none of recordings."""
+        return tuple(side.group for side in (self.a, self.b) if side.group is not None)
 
 
 # What ``detaudit check`` finds: the gates of each audit that a project defines.
@@ -114,6 +133,7 @@ class GateName(StrEnum):
     REPEATABLE = "repeatable"
     BASELINE = "same as baseline"
     RESUME = "same after resume"
+    COMMIT = "same as commit"
 
     @property
     def option(self) -> str:
@@ -241,13 +261,11 @@ class MatchesBaseline(GateDetail, frozen=True, kw_only=True):
         return f"bit-identical{_through(self.through)}, although {_names(self.changed)} changed"
 
 
-class DiffersFromBaseline(GateDetail, frozen=True, kw_only=True):
-    """The runs differ from the baseline; ``last_equal_step`` is null if no step before it was compared.
+class _Differs(GateDetail, frozen=True, kw_only=True):
+    """The runs differ from something; ``last_equal_step`` is null if no step before it was compared.
 
     ``at_end``: every recorded step matches, and what was left at the end differs. ``site`` is the file or the printed
     line, with the path inside, or the part of a returned value, null of a step.
-
-    ``loss_distance`` is relative to the baseline's final loss, null if the audit has no ``tolerance``.
     """
 
     step: int | None = None
@@ -257,12 +275,6 @@ class DiffersFromBaseline(GateDetail, frozen=True, kw_only=True):
     at_end: bool = False
     site: str | None = None
     explanation: Explanation | None = None
-    changed: tuple[str, ...] = ()
-    tolerance: float | None = None
-    loss_distance: Number = None
-
-    def text(self) -> str:
-        return f"differs from the baseline{self._since()}; {self._changes()}"
 
     def _since(self) -> str:
         if self.step is None or self.stage is None:
@@ -277,6 +289,23 @@ class DiffersFromBaseline(GateDetail, frozen=True, kw_only=True):
         last = f"; last equal: step {self.last_equal_step:,}" if self.last_equal_step is not None else ""
         return f" from {f'step {self.step:,}' if self.step else 'the start'} on ({rank}{stage}{last}){why}"
 
+
+class DiffersFromBaseline(_Differs, frozen=True, kw_only=True):
+    """The runs differ from the baseline.
+
+    ``loss_distance`` is relative to the baseline's final loss, null if the audit has no ``tolerance``. ``told`` is what
+    a run of the commit that wrote the baseline says, null if there was none.
+    """
+
+    changed: tuple[str, ...] = ()
+    tolerance: float | None = None
+    loss_distance: Number = None
+    told: AnyAttribution | None = None
+
+    def text(self) -> str:
+        told = f"; {self.told.text()}" if self.told is not None else ""
+        return f"differs from the baseline{self._since()}; {self._changes()}{told}"
+
     def _changes(self) -> str:
         if not self.changed:
             return "the environment is unchanged"
@@ -287,6 +316,37 @@ class DiffersFromBaseline(GateDetail, frozen=True, kw_only=True):
             return f"{names} changed, and the final losses cannot be compared"
         distance, tolerance = brief(self.loss_distance), brief(self.tolerance)
         return f"{names} changed, and the final losses differ by {distance} (relative, tolerance {tolerance})"
+
+
+class SameAsCommit(GateDetail, frozen=True, kw_only=True):
+    """The runs have the bits of a commit, through a step if they were ended there."""
+
+    commit: str
+    through: int | None = None
+
+    def text(self) -> str:
+        return f"bit-identical to {self.commit}{_through(self.through)}"
+
+
+class DiffersFromCommit(_Differs, frozen=True, kw_only=True):
+    """Both sides repeat themselves, and differ; ``code`` are the files that they loaded and that differ."""
+
+    commit: str
+    code: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        code = f"; code that differs: {_names(self.code)}" if self.code else ""
+        return f"differs from {self.commit}{self._since()}{code}"
+
+
+class CommitInconclusive(GateDetail, frozen=True, kw_only=True):
+    """Nothing follows from the runs of a commit and of the working tree."""
+
+    commit: str
+    doubts: tuple[AnyDoubt, ...] = ()
+
+    def text(self) -> str:
+        return f"not compared with {self.commit}: " + ("; ".join(one.text() for one in self.doubts) or "undecided")
 
 
 class _Resumed(GateDetail, frozen=True, kw_only=True):

@@ -49,7 +49,7 @@ SAYS: dict[AnyVerdict, Verdict] = {
 
 def exit_code(report: Audit | Comparison | Check) -> ExitCode:
     """Return the exit status of the command that made this report."""
-    if not isinstance(report, Comparison) and report.interrupted:
+    if report.interrupted:
         return ExitCode.INTERRUPTED
     if report.verdict is Verdict.MACHINE_DEPENDENT and report.across is Across.WARN:
         return ExitCode.DETERMINISTIC

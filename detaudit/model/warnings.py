@@ -29,6 +29,8 @@ class Warning(Fact, frozen=True, kw_only=True):
         return "".join(f"{name}: " for name in about) + self.text()
 
 
+_MOST_FILES = 8
+
 _FLAWS = {
     ArchiveFlaw.CUT: "its end is missing",
     ArchiveFlaw.CHANGED: "it was changed after it was written",
@@ -421,6 +423,43 @@ class PrintedLossesSkipped(Warning, frozen=True, kw_only=True):
 
     def text(self) -> str:
         return "printed losses are not compared; pass --loss-pattern to read them"
+
+
+class SubmoduleMissing(Warning, frozen=True, kw_only=True):
+    """A commit has a submodule at a commit that is not in this clone; its ``folder`` is empty there."""
+
+    folder: str
+    commit: str
+
+    def text(self) -> str:
+        return f"the submodule {self.folder} is empty: its commit {self.commit} is not in this clone"
+
+
+class FilesOfLfsMissing(Warning, frozen=True, kw_only=True):
+    """A commit has files that LFS stores and that are not in this clone; there are pointers in their place."""
+
+    files: tuple[str, ...]
+
+    def text(self) -> str:
+        names = shortened(self.files, most=_MOST_FILES)
+        return f"{count(len(self.files), 'file')} of LFS are not in this clone, fetch them with git lfs fetch: {names}"
+
+
+class NoChangeLoaded(Warning, frozen=True, kw_only=True):
+    """Files differ between two commits, and no Python file that the runs loaded is one of them."""
+
+    files: tuple[str, ...]
+
+    def text(self) -> str:
+        names = shortened(self.files, most=_MOST_FILES)
+        return f"the runs loaded none of the Python files that differ, so nothing is known of these: {names}"
+
+
+class PartingUnknown(Warning, frozen=True, kw_only=True):
+    """Two codes were to be traced, and no operation was recorded that one of them has alone."""
+
+    def text(self) -> str:
+        return "where the codes part is not known: no operation with a tensor of one side alone was recorded"
 
 
 if TYPE_CHECKING:

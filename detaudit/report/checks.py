@@ -21,7 +21,7 @@ from detaudit.model import (
     digits,
 )
 from detaudit.model.check import MatchesBaseline, RunsMatch
-from detaudit.model.fact import brief, count, duration
+from detaudit.model.fact import brief, count, duration, shortened
 from detaudit.model.stage import STAGES
 from detaudit.report import groups
 from detaudit.report.document import (
@@ -149,16 +149,44 @@ _WEIGHTS = (
 NEAR = 2
 MOST_WEIGHTS = 10
 MOST_COMPARED_CHANGES = 20
+MOST_CODE = 8
 
 
 def heading(comparison: Comparison) -> list[str]:
     """Return what is compared, a line for each side, with the commands if they differ."""
-    differ = comparison.a.command != comparison.b.command
+    differ = bool(comparison.a.command and comparison.b.command) and comparison.a.command != comparison.b.command
     return [
-        f"{letter}: {side.name} (recipe {groups.recipe_summary(side.recipe)})"
+        f"{letter}: {side.name}{_state(side)} (recipe {groups.recipe_summary(side.recipe)})"
         + (f", recorded by: {shlex.join(side.command)}" if differ else "")
         for letter, side in _sides(comparison)
     ]
+
+
+def _state(side: ComparedSide) -> str:
+    """Return what a side has beside its commit: the working tree says on which one it stands."""
+    if not side.changed:
+        return ""
+    return f" at {side.commit[:10]} with {count(len(side.changed), 'changed file')}"
+
+
+def repeats(comparison: Comparison) -> list[str]:
+    """Return whether each side repeats itself, and how rare a difference would be noticed; nothing of recordings."""
+    said = {
+        letter: f"{groups.verdict(side.group)}, {groups.verdict_sentence(side.group)}"
+        + "".join(f"; {line}" for line in [groups.evidence_line(side.group)] if line)
+        for letter, side in _sides(comparison)
+        if side.group is not None and side.group.runs
+    }
+    if len(said) == 2 and len({*said.values()}) == 1:
+        return [f"each side: {said['A']}"]
+    return [f"{letter}: {line}" for letter, line in said.items()]
+
+
+def code_line(comparison: Comparison) -> str:
+    """Return which of the files that the runs loaded differ, ``""`` of recordings, or if none does."""
+    if not comparison.code:
+        return ""
+    return f"code that was loaded and differs: {shortened(comparison.code, most=MOST_CODE)}"
 
 
 def _sides(comparison: Comparison) -> tuple[tuple[str, ComparedSide], ...]:
@@ -209,7 +237,9 @@ def _pair(pair: LossPair) -> list[str]:
 
 
 def comparison_sentence(comparison: Comparison) -> str:
-    """Return where the recordings first differ, or what was compared if they do not."""
+    """Return where the recordings first differ, or what was compared if they do not, or why that is not known."""
+    if comparison.doubts:
+        return "; ".join(one.text() for one in comparison.doubts)
     if comparison.first_difference is not None:
         return (
             f"{_where(comparison, comparison.first_difference)}{_last_equal(comparison, comparison.first_difference)}"
@@ -284,6 +314,11 @@ def losses_line(comparison: Comparison) -> str:
         return ""
     steps = len({pair.step for pair in comparison.losses})
     return f"the losses match at {'the one step' if steps == 1 else f'all {steps:,} steps'} recorded on both sides"
+
+
+def was_compared(comparison: Comparison) -> bool:
+    """Whether there was something to compare: of a side that failed, there is not."""
+    return bool(comparison.a.ranks and comparison.b.ranks) or not comparison.groups
 
 
 def stages_line(comparison: Comparison) -> str:

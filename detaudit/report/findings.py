@@ -129,6 +129,7 @@ _GATES = {
     GateName.REPEATABLE: "repeatable",
     GateName.BASELINE: "same-as-baseline",
     GateName.RESUME: "same-after-resume",
+    GateName.COMMIT: "same-as-commit",
 }
 _OUTCOMES = {
     ExitCode.DETERMINISTIC: Outcome.PASSED,
@@ -143,8 +144,7 @@ def findings(report: Report) -> tuple[Finding, ...]:
     All text in them is plain; see plain.py.
     """
     all_findings = tuple(_findings(report))
-    interrupted = not isinstance(report, Comparison) and report.interrupted
-    if interrupted and not any(one.status is Outcome.INCONCLUSIVE for one in all_findings):
+    if report.interrupted and not any(one.status is Outcome.INCONCLUSIVE for one in all_findings):
         message = "interrupted: not everything was checked"
         suite = all_findings[0].suite if all_findings else _suite(report.command)
         rule = "complete"
@@ -299,7 +299,13 @@ def _status(gate: Gate) -> Outcome:
 
 
 def _comparison(report: Comparison) -> Finding:
-    lines = (checks.explanation(report), checks.losses_line(report), checks.weights_line(report))
+    lines = [checks.explanation(report), checks.losses_line(report), checks.weights_line(report)]
+    parting, location = report.parting, None
+    if parting is not None:
+        lines += [parting.text(), *parting.places()]
+        if parting.b is not None and parting.b.file:
+            location = Location(file=parting.b.file, line=parting.b.line, message=parting.text())
+    lines += [*checks.repeats(report), checks.code_line(report)]
     return Finding(
         rule="identical",
         suite="compare",
@@ -307,6 +313,8 @@ def _comparison(report: Comparison) -> Finding:
         status=_OUTCOMES[VERDICTS[SAYS[report.verdict]].exit_code],
         message=checks.comparison_sentence(report),
         detail=_joined([*lines, checks.stages_line(report), *checks.environment_lines(report)]),
+        seconds=_seconds(report.groups) if report.groups else None,
+        culprit=location,
         script=script_in(report.b.command),
     )
 
@@ -336,6 +344,10 @@ RULES = {
         "A training that is stopped and resumed must match an uninterrupted one, bit for bit.",
         "Look for state that the checkpoint does not contain: the optimizer, a random generator, the position in the "
         "data.",
+    ),
+    "same-as-commit": Rule(
+        "A training must give what it gave at another commit, bit for bit.",
+        "`detaudit compare SCRIPT --against REF --trace` shows where the two codes part.",
     ),
     "identical": Rule(
         "Two recordings must match, bit for bit.",

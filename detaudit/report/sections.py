@@ -49,11 +49,10 @@ def mood(verdict: AnyVerdict) -> Mood:
 def sections(report: Report) -> list[Section]:
     """Return the sections of a report, none of them empty, with plain text."""
     steps = [(step.comment(), step.command) for step in report.next_steps]
-    interrupted = not isinstance(report, Comparison) and report.interrupted
     candidates = [
         *_sections(report),
         section(Warnings([one.sentence() for one in report.warnings])),
-        section(Interrupted("the report covers what had finished") if interrupted else None),
+        section(Interrupted("the report covers what had finished") if report.interrupted else None),
         section(NextSteps(steps)),
     ]
     return [[plain(block) for block in one] for one in candidates if one]
@@ -148,7 +147,11 @@ def _comparison(comparison: Comparison) -> list[Section]:
         section(
             Answer(comparison.verdict, mood(comparison.verdict), checks.comparison_sentence(comparison)),
             Text([line for line in explained if line]),
-            Notes([checks.stages_line(comparison)]),
+            Text([comparison.parting.text()] if comparison.parting is not None else []),
+            Items(comparison.parting.places() if comparison.parting is not None else (), code=True),
+            Items([*checks.repeats(comparison), *filter(None, [checks.code_line(comparison)])]),
+            Notes([checks.stages_line(comparison)] if checks.was_compared(comparison) else []),
+            *filter(None, map(groups.stderr, comparison.groups)),
         ),
         section(Text(["files and printed text that differ:"] if files else []), Items(files)),
         section(Text(["environments differ:"] if changes else []), Items(changes)),

@@ -103,13 +103,14 @@ class Environ(Line, frozen=True, tag="environ"):
 
 
 class SettingsLine(Line, frozen=True, tag="settings"):
-    """The settings at the end."""
+    """The settings at the end, and the user's modules: source ``files``, and ``extensions`` that were compiled."""
 
     values: dict[str, bool | int | str | None]
     environ: dict[str, dict[str, str]]
     files: tuple[str, ...]
     versions: dict[str, str] = {}
     packages: tuple[str, ...] = ()
+    extensions: tuple[str, ...] = ()
 
 
 class Generators(Line, frozen=True, tag="generators"):

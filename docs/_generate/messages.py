@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from detaudit.config import yamlfile
-from detaudit.model import GateDetail, Reason, Risk, RunError, Warning  # the term for it
+from detaudit.model import Doubt, GateDetail, Reason, Risk, RunError, Warning  # the term for it
 from detaudit.model.fact import Fact, kind_of, kinds
 from docs._generate import errors
 from docs._generate.errors import Message
@@ -37,6 +37,7 @@ FOLDERS = {
     "store": "Results folders",
     "baseline": "Baselines",
     "compare": "Comparisons",
+    "against": "Another commit",
     "bisect": "Bisections",
     "ops": "Operations",
     "evidence": "Archives of evidence",
@@ -52,6 +53,7 @@ SORTS: Sequence[tuple[str, type[Fact], Iterable[Fact]]] = (
     ("Why the runs are inconclusive", Reason, facts.REASONS),
     ("Warnings", Warning, facts.WARNINGS),
     ("Gates of a check", GateDetail, facts.GATE_DETAILS),
+    ("Why nothing follows from two commits", Doubt, facts.DOUBTS),
 )
 """The sorts of facts, with an example of each kind."""
 

@@ -175,8 +175,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
     (project / "images").mkdir()
     for number in range(11):
         (project / "images" / f"{number}.png").touch()
-    monkeypatch.setattr("detaudit.fix.tree.MANY", 10)
-    monkeypatch.setattr("detaudit.fix.tree.BUDGET", 2**20)
+    monkeypatch.setattr("detaudit.launch.tree.MANY", 10)
+    monkeypatch.setattr("detaudit.launch.tree.BUDGET", 2**20)
     (project / "outside").symlink_to(tmp_path / "elsewhere")
     (project / "inside").symlink_to("data")
     made = Tree(project, project, tmp_path / "results")

@@ -1,5 +1,7 @@
 """Comparisons for the golden reports: a difference in the middle, identical recordings, several ranks."""
 
+from msgspec.structs import replace
+
 from detaudit.model import (
     SCHEMA_VERSION,
     AppliedRecipe,
@@ -7,18 +9,25 @@ from detaudit.model import (
     ComparedSide,
     Comparison,
     ComparisonVerdict,
+    Confidence,
     Difference,
     Explanation,
+    Group,
+    LikelyCause,
     LossPair,
     NextStep,
     OutputDifference,
     OutputKind,
     Purpose,
     RankRecord,
+    Run,
     Stage,
+    Status,
+    Verdict,
     WeightPair,
 )
-from detaudit.model.warnings import RecipesDiffer
+from detaudit.model.warnings import NoChangeLoaded, RecipesDiffer
+from tests.report.facts import DOUBTS, PARTINGS
 
 STAGES = (Stage.INIT, Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.UPDATE)
 
@@ -47,7 +56,58 @@ def a_pair(step: int, apart: float) -> LossPair:
     return LossPair(rank=0, step=step, a=1 / step, b=1 / step + apart, distance=apart)
 
 
+def a_group(*, distinct: int) -> Group:
+    repeats = distinct == 1
+    runs = [Run(id=n, status=Status.OK, exit_code=0, wall_s=2.0, steps=40, log_dir=f"a/runs/none/{n}") for n in (1, 2)]
+    return Group(
+        recipe=AppliedRecipe(name="none", seed=0, flags=()),
+        verdict=Verdict.DETERMINISTIC if repeats else Verdict.NONDETERMINISTIC,
+        distinct_results=distinct,
+        confidence=Confidence(level=0.95, max_differing_rate=0.95) if repeats else None,
+        runs=tuple(runs),
+        first_difference=None,
+    )
+
+
+def a_commit(name: str, total: float, digest: str, *, distinct: int = 1, changed: tuple[str, ...] = ()) -> ComparedSide:
+    side = a_side(name, total, digest)
+    return replace(side, group=a_group(distinct=distinct), commit="0123456789abcdef", changed=changed)
+
+
+_OF_COMMITS = ("detaudit", "compare", "train.py", "--against", "v1.0", "--trace")
+_BEFORE = a_commit("v1.0 (0123456789)", 241.42266417505016, "a")
+_AFTER = a_commit("working tree", 241.42266417504999, "b", changed=("model.py", "notes.txt"))
+
 COMPARISONS = {
+    "compared-commits": Comparison(
+        schema_version=SCHEMA_VERSION,
+        command=_OF_COMMITS,
+        verdict=ComparisonVerdict.DIFFERENT,
+        a=_BEFORE,
+        b=_AFTER,
+        first_difference=Difference(rank=0, step=1, stage=Stage.FORWARD),
+        explanation=Explanation(matching=(Stage.RNG, Stage.BATCH), likely=(LikelyCause.CODE,)),
+        losses=(a_pair(1, 1e-9), a_pair(2, 1e-8)),
+        stages=STAGES,
+        steps_compared=2,
+        code=("model.py",),
+        parting=PARTINGS[0],
+        started="2026-11-21T14:50:42+00:00",
+        ended="2026-11-21T14:50:59+00:00",
+    ),
+    "compared-doubtful": Comparison(
+        schema_version=SCHEMA_VERSION,
+        command=_OF_COMMITS[:-1],
+        verdict=ComparisonVerdict.INCONCLUSIVE,
+        a=a_commit("v1.0 (0123456789)", 241.42266417505016, "a", distinct=2),
+        b=_AFTER,
+        first_difference=Difference(rank=0, step=1, stage=Stage.FORWARD),
+        stages=STAGES,
+        steps_compared=2,
+        doubts=DOUBTS[:1],
+        warnings=(NoChangeLoaded(files=("evaluate.py",)),),
+        interrupted=True,
+    ),
     "compared-different": Comparison(
         schema_version=SCHEMA_VERSION,
         command=("detaudit", "compare", "detaudit.lock.json#digits", "after"),

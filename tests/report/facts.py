@@ -28,12 +28,14 @@ from detaudit.model import (
     SourceKind,
     Stage,
     Warning,
+    against,
     audit,
     check,
     problems,
     sources,
 )
 from detaudit.model import warnings as w
+from detaudit.model.against import Apart, Attribution, CodePlace, Doubt, Parting
 from detaudit.model.files import FreshStart, LeftState, StateRead
 from detaudit.model.outputs import FileBudget, Unread
 from tests.report.bisections import LIKELY
@@ -188,6 +190,43 @@ WARNINGS: tuple[Warning, ...] = (
     w.WeightsSampled(recording="before"),
     w.RunsDiffer(recording="before"),
     w.PrintedLossesSkipped(recording="before", run=2),
+    w.SubmoduleMissing(folder="libs/kernels", commit="0123456789"),
+    w.FilesOfLfsMissing(files=("data/train.npz", "data/test.npz")),
+    w.NoChangeLoaded(files=("evaluate.py", "plots.py")),
+    w.PartingUnknown(),
+)
+
+DOUBTS: tuple[Doubt, ...] = (
+    against.SideDiffers(side="v1.0 (0123456789)", runs=3, distinct_results=3),
+    against.SideUnusable(side="working tree", reason=problems.SingleRun()),
+    against.SideUnusable(side="working tree"),
+    against.LoadedFromOutside(side="v1.0 (0123456789)", files=("src/net.py",)),
+    against.BuiltOnce(extensions=("_kernels.so",), sources=("kernels.c",)),
+    against.StateShared(files=("/tmp/cache.npz",)),
+    against.NothingShared(),
+)
+
+ATTRIBUTIONS: tuple[Attribution, ...] = (
+    against.OfEnvironment(commit="0123456789"),
+    against.OfCode(commit="0123456789"),
+    against.Untold(commit="0123456789", doubts=DOUBTS[:1]),
+    against.Untold(commit="0123456789", doubts=()),
+)
+
+_PLACES = (
+    CodePlace(operation="aten.relu.default", file="model.py", line=13, code="x = torch.relu(x)"),
+    CodePlace(operation="aten.mul.Tensor", backward=True),
+)
+PARTINGS = tuple(
+    Parting(
+        step=number % 2,
+        apart=apart,
+        a=_PLACES[0],
+        b=_PLACES[1] if apart is not Apart.MORE else None,
+        number="alpha" if apart is Apart.NUMBER else "",
+        values=("-0.1", "-0.2") if apart is Apart.NUMBER else ("", ""),
+    )
+    for number, apart in enumerate(Apart, 1)
 )
 
 RANKS = tuple(
@@ -219,6 +258,12 @@ GATE_DETAILS: tuple[GateDetail, ...] = (
     check.DiffersFromBaseline(step=0, stage=Stage.SAVED, site="out/a.npz: b", explanation=FILE),
     check.DiffersFromBaseline(step=8, stage=Stage.UPDATE, changed=("torch",), tolerance=0.001, loss_distance=0.0002),
     check.DiffersFromBaseline(step=8, stage=Stage.UPDATE, changed=("torch",), tolerance=0.001, loss_distance="inf"),
+    check.DiffersFromBaseline(step=8, stage=Stage.UPDATE, changed=("torch",), told=ATTRIBUTIONS[0]),
+    check.SameAsCommit(commit="v1.0 (0123456789)"),
+    check.SameAsCommit(commit="v1.0 (0123456789)", through=400),
+    check.DiffersFromCommit(commit="v1.0 (0123456789)", step=8, stage=Stage.UPDATE, code=("model.py",)),
+    check.CommitInconclusive(commit="v1.0 (0123456789)", doubts=DOUBTS[:2]),
+    check.CommitInconclusive(commit="v1.0 (0123456789)"),
     check.ResumeMatches(stopped_after=4, steps=9, resumed_steps=5),
     check.ResumeDiffers(stopped_after=8, steps=9, resumed_steps=1, uninterrupted=RANKS[:1], resumed=RANKS[:1]),
     check.ResumeDiffers(stopped_after=4, steps=9, resumed_steps=5, uninterrupted=RANKS, resumed=RANKS),

@@ -11,6 +11,7 @@ from detaudit.model import (
     Cause,
     Condition,
     Confidence,
+    Doubt,
     Evidence,
     FlagOutcome,
     GateDetail,
@@ -32,6 +33,7 @@ from detaudit.model import (
     Warning,  # the term for it
     evidence,
 )
+from detaudit.model.against import Attribution
 from detaudit.model.audit import FLAG_OUTCOMES
 from detaudit.model.fact import Fact, both, brief, either, every, kinds, shortened
 from detaudit.model.stage import STATUSES
@@ -88,6 +90,9 @@ def topics() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     yield "why a variation does not vary", [(kind(one), one.text()) for one in facts.NOT_VARIED]
     yield "runs", list(STATUSES.items())
     yield "evidence", [("", one) for one in EVIDENCE]
+    yield "why nothing follows from two sides", [(kind(one), one.text()) for one in facts.DOUBTS]
+    yield "where two codes part", [(one.apart, "; ".join([one.text(), *one.places()])) for one in facts.PARTINGS]
+    yield "what a difference from a baseline belongs to", [(kind(one), one.text()) for one in facts.ATTRIBUTIONS]
     yield "gates", [(kind(one), one.text()) for one in facts.GATE_DETAILS]
     yield "changes of the lock file", [("", one.text()) for one in facts.LOCK_CHANGES]
     yield "culprits", [(one.how, traces.culprit_sentence(one)) for one in facts.CULPRITS]
@@ -118,11 +123,13 @@ def test_the_sentences_are_the_golden_ones() -> None:
         (Reason, facts.REASONS),
         (Warning, facts.WARNINGS),
         (GateDetail, facts.GATE_DETAILS),
+        (Doubt, facts.DOUBTS),
+        (Attribution, facts.ATTRIBUTIONS),
         (Risk, facts.RISKS),
         (Inapplicable, facts.INAPPLICABLE),
         (NotVaried, facts.NOT_VARIED),
     ],
-    ids=["run errors", "reasons", "warnings", "gates", "risks", "inapplicable", "not varied"],
+    ids=["run errors", "reasons", "warnings", "gates", "doubts", "attributions", "risks", "inapplicable", "not varied"],
 )
 def test_every_fact_has_an_example(sort: type[Fact], examples: tuple[object, ...]) -> None:
     assert {type(one) for one in examples} == {*kinds(sort)}

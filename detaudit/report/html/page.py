@@ -65,7 +65,8 @@ def _lede(report: Report) -> list[str]:
         case Bisection() | VariationBisection():
             return [bisect.result(report).evidence]
         case Comparison():
-            return [line for line in (checks.explanation(report), checks.losses_line(report)) if line]
+            explained = (checks.explanation(report), checks.losses_line(report), *checks.repeats(report))
+            return [line for line in explained if line]
         case _:
             return groups.lede(report.groups) if type(report) is Audit else []
 

@@ -1,0 +1,198 @@
+"""What a comparison of two commits shows beside that of recordings: why it cannot tell, and where the codes part."""
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from detaudit.compat import StrEnum
+from detaudit.model.fact import Fact, count, shortened, union
+from detaudit.model.problems import AnyReason
+
+_MOST = 5
+
+
+class Doubt(Fact, frozen=True, kw_only=True):
+    """Why nothing follows from a comparison of two sides."""
+
+
+class SideDiffers(Doubt, frozen=True, kw_only=True):
+    """The runs of a side differ from each other."""
+
+    side: str
+    runs: int
+    distinct_results: int
+
+    def text(self) -> str:
+        results = count(self.distinct_results, "different result")
+        return f"{self.side} does not repeat itself: {count(self.runs, 'run')} gave {results}"
+
+
+class SideUnusable(Doubt, frozen=True, kw_only=True):
+    """The runs of a side are inconclusive."""
+
+    side: str
+    reason: AnyReason | None = None
+
+    def text(self) -> str:
+        return f"{self.side} is inconclusive: {self.reason.text() if self.reason else 'no run finished'}"
+
+
+class LoadedFromOutside(Doubt, frozen=True, kw_only=True):
+    """A side loaded modules of the project from the user's folder, which has the code of the working tree."""
+
+    side: str
+    files: tuple[str, ...]
+
+    def text(self) -> str:
+        names = shortened(self.files, most=_MOST)
+        return f"{self.side} did not load its own code: {names} came from the working tree"
+
+
+class BuiltOnce(Doubt, frozen=True, kw_only=True):
+    """The runs loaded ``extensions`` that were built once, and the ``sources`` of compiled code differ."""
+
+    extensions: tuple[str, ...]
+    sources: tuple[str, ...]
+
+    def text(self) -> str:
+        built, sources = shortened(self.extensions, most=_MOST), shortened(self.sources, most=_MOST)
+        return f"both sides loaded the same build of {built}, and the sources of compiled code differ: {sources}"
+
+
+class StateShared(Doubt, frozen=True, kw_only=True):
+    """A run read files outside of its copy that an earlier one had written, which may have been of the other side."""
+
+    files: tuple[str, ...]
+
+    def text(self) -> str:
+        return f"runs read what earlier ones had left: {shortened(self.files, most=_MOST)}"
+
+
+class NothingShared(Doubt, frozen=True, kw_only=True):
+    """Both sides repeat themselves, and recorded nothing that can be compared."""
+
+    def text(self) -> str:
+        return "the two sides recorded nothing that can be compared"
+
+
+if TYPE_CHECKING:
+    AnyDoubt: TypeAlias = Doubt
+else:
+    AnyDoubt = union(Doubt)
+
+
+class Attribution(Fact, frozen=True, kw_only=True):
+    """What is to blame if a result differs from a baseline that was made in a different environment.
+
+    It was told by running the ``commit`` that wrote the baseline in this one.
+    """
+
+    commit: str
+
+
+class OfEnvironment(Attribution, frozen=True, kw_only=True):
+    """That commit gives the same here as the working tree."""
+
+    def text(self) -> str:
+        told = f"commit {self.commit}, which wrote the baseline, gives the same here as the working tree"
+        return f"it belongs to the environment: {told}"
+
+
+class OfCode(Attribution, frozen=True, kw_only=True):
+    """That commit gives something else here than the working tree."""
+
+    def text(self) -> str:
+        told = f"commit {self.commit}, which wrote the baseline, gives something else here than the working tree"
+        return f"it belongs to the code: {told}"
+
+
+class Untold(Attribution, frozen=True, kw_only=True):
+    """Nothing follows from the runs of that commit."""
+
+    doubts: tuple[AnyDoubt, ...]
+
+    def text(self) -> str:
+        why = "; ".join(one.text() for one in self.doubts) or "undecided"
+        return f"commit {self.commit}, which wrote the baseline, does not tell what it belongs to: {why}"
+
+
+if TYPE_CHECKING:
+    AnyAttribution: TypeAlias = Attribution
+else:
+    AnyAttribution = union(Attribution)
+
+
+class CodePlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a side runs an operation: a line of its own code, and what is written there."""
+
+    operation: str
+    file: str = ""
+    line: int = 0
+    code: str = ""
+    backward: bool = False
+
+    def text(self) -> str:
+        """Return the operation and the line."""
+        location = f"{self.file}:{self.line}: " if self.file else ""
+        return f"{location}{self.operation}{' (backward pass)' if self.backward else ''}"
+
+
+class Apart(StrEnum):
+    """What differs where two codes part.
+
+    - ``operation``  they run different operations
+    - ``number``     the same one is given another number
+    - ``tensors``    the same one takes other tensors, which both codes have
+    - ``input``      the data given to the framework differ
+    - ``generator``  numbers were drawn from a generator in a different state
+    - ``output``     the same one takes the same, and returns something else
+    - ``more``       only one of them has tensors that the other never has
+    """
+
+    OPERATION = "operation"
+    NUMBER = "number"
+    TENSORS = "tensors"
+    INPUT = "input"
+    GENERATOR = "generator"
+    OUTPUT = "output"
+    MORE = "more"
+
+
+APART = {
+    Apart.OPERATION: "they run different operations",
+    Apart.NUMBER: "a number given to the operation differs",
+    Apart.TENSORS: "the operation takes other tensors, which both codes have",
+    Apart.INPUT: "the data given to the framework differ",
+    Apart.GENERATOR: "it draws from a generator in a different state",
+    Apart.OUTPUT: "identical inputs, different output",
+    Apart.MORE: "only one of them has tensors that the other never has",
+}
+"""What differs, in words."""
+
+
+class Parting(msgspec.Struct, frozen=True, kw_only=True):
+    """Where two codes part: the first operation of each whose tensors the other never has, null if it has none.
+
+    ``number`` is the place or the name of the argument that differs, with its two ``values``, if it is a number.
+    """
+
+    step: int
+    apart: Apart
+    a: CodePlace | None
+    b: CodePlace | None
+    number: str = ""
+    values: tuple[str, str] = ("", "")
+
+    def text(self) -> str:
+        """Return the step, and what differs there."""
+        values = f": {self.values[0]} in A, {self.values[1]} in B" if self.number else ""
+        step = f"at step {self.step:,}" if self.step else "before the first step"
+        return f"the codes part {step}: {APART[self.apart]}{values}"
+
+    def places(self) -> tuple[str, ...]:
+        """Return where each side runs its operation, with the code below it."""
+        lines = []
+        for letter, place in (("A", self.a), ("B", self.b)):
+            if place is not None:
+                lines += [f"{letter}: {place.text()}", *([f"  > {place.code}"] if place.code else [])]
+        return tuple(lines)
