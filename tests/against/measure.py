@@ -96,8 +96,8 @@ PyMODINIT_FUNC PyInit__scale(void) { return PyModule_Create(&module); }
 HEAD = """# What compare --against says of pairs of commits
 
 Written by `make test-against`. Each pair is a commit and the one after it, or the working tree. The expected verdict
-was written before detaudit ran, but for that of `sum_of_columns`: `torch.equal` says that it is no change. Of pairs that
-differ, the line of each side where the codes part counts too.
+was written before detaudit ran, but for that of `sum_of_columns`: `torch.equal` says that it is no change. Of pairs
+that differ, the line of each side where the codes part counts too.
 
 """
 
