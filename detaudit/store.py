@@ -22,12 +22,13 @@ from detaudit.model import (
     Check,
     Fix,
     Group,
+    Resumption,
     Trace,
     VariationBisection,
     to_json,
 )
 
-_STORED = Audit | Bisection | VariationBisection | Trace | Fix | Check
+_STORED = Audit | Bisection | VariationBisection | Trace | Fix | Resumption | Check
 
 FILE = "audit.json"
 CHECK = "check.json"

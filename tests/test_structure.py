@@ -70,13 +70,14 @@ ROOMS = {
         "advice", "config", "errors", "judge", "launch", "model", "private", "runner", "runs", "source", "store",
         "trace",
     },
+    "resume": {"audit", "judge", "launch", "model", "runner", "runs", "store", "wire"},
     "check": {
-        "advice", "audit", "baseline", "config", "judge", "launch", "model", "runner", "runs",
+        "advice", "audit", "baseline", "config", "judge", "launch", "model", "resume", "runner", "runs",
         "store",
     },
     "cli": {
         "advice", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "entry_points", "errors",
-        "fix", "judge", "launch", "model", "redact", "report", "runner", "runs", "store", "trace", "wire",
+        "fix", "judge", "launch", "model", "redact", "report", "resume", "runner", "runs", "store", "trace", "wire",
     },
     # Leaves, which no one imports and entry points name.
     "__main__": {"cli"},

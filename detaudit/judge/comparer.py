@@ -169,7 +169,7 @@ def site(a: Training, b: Training, step: int, stage: Stage) -> str | None:
         differing = {tensor for tensor in differing if not tensor.name.startswith("unnamed ")} or differing
         names = {tensor.name for tensor in differing if tensor.buffer} or {tensor.name for tensor in differing}
     elif stage is Stage.HYPERPARAMETERS:
-        before, after = (_in_force(part, step) for part in (a, b))
+        before, after = (in_force(part, step) for part in (a, b))
         changed = (name for name in before if name in after and before[name] != after[name])
         names = {f"{name} {before[name]} and {after[name]}" for name in changed}
     elif stage in NAMED or a.framework in FITTED:
@@ -185,7 +185,7 @@ def site(a: Training, b: Training, step: int, stage: Stage) -> str | None:
     return f"{first} and {len(more)} more" if more else first
 
 
-def _in_force(part: Training, step: int) -> dict[str, str]:
+def in_force(part: Training, step: int) -> dict[str, str]:
     """Return the hyperparameters with which a step was made: they were recorded when they changed."""
     hyperparameters: dict[str, str] = {}
     recorded = part.digests.get(Stage.HYPERPARAMETERS, {})

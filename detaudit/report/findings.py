@@ -26,13 +26,14 @@ from detaudit.model import (
     GateStatus,
     Group,
     Report,
+    Resumption,
     Source,
     Trace,
     VariationBisection,
     Verdict,
 )
 from detaudit.model.check import RunsMustMatch
-from detaudit.report import checks, fixes, searches, traces
+from detaudit.report import checks, fixes, resumes, searches, traces
 from detaudit.report import groups as words
 from detaudit.report.plain import line, plain
 from detaudit.report.searches import Result
@@ -175,6 +176,8 @@ def _findings(report: Report) -> Iterator[Finding]:
             yield _trace(report)
         case Fix():
             yield _fix(report)
+        case Resumption():
+            yield _resumption(report)
         case Audit():
             yield from (_group(report, group) for group in report.groups)
         case Check():
@@ -262,6 +265,14 @@ def _fix(audit: Fix) -> Finding:
     location = Location(file=first.file, line=first.line, message=next(fixes.evidence(audit))) if first else None
     detail = [*fixes.evidence(audit), *fixes.remains(audit), *audit.diff.splitlines(), *fixes.notes(audit)]
     return _of_audit(audit, "no-divergence", "fix", f"{answer.word}: {answer.sentence}", detail, location)
+
+
+def _resumption(audit: Resumption) -> Finding:
+    answer = resumes.answer(audit)
+    read = next((file for point in audit.points for file in point.checkpoints if file.line), None)
+    location = Location(file=read.file, line=read.line, message=read.text()) if read is not None else None
+    detail = [*resumes.lines(audit), *resumes.notes(audit)]
+    return _of_audit(audit, "same-after-resume", "resume", f"{answer.word}: {answer.sentence}", detail, location)
 
 
 def _gate(checked: CheckedAudit, gate: Gate) -> Finding:
