@@ -198,7 +198,8 @@ class Resumed:
     def _like(self, stage: Stage, step: int) -> int | None:
         """Return the step of the uninterrupted run that has what the resumed one has instead, None if none does."""
         digests = Steps(self.resumed.digests.get(stage, {})).at(self._step_of(step))
-        return next(Steps(self.whole.digests.get(stage, {})).like(digests), None)
+        same = Steps(self.whole.digests.get(stage, {})).like(digests)
+        return next((one for one in same if one != step), None) if self._differs(stage, step) else None
 
     def _differs(self, stage: Stage, step: int) -> bool:
         one = Steps(self.whole.digests.get(stage, {})).at(step)
@@ -310,6 +311,7 @@ def held_by(processes: Iterable[Process], part: Training) -> Held | None:
 # What is in the checkpoint, and what is not.
 
 
+_OF_GENERATORS = {"torch": "torch|cuda", "random": "python", "numpy.random": "numpy"}
 _HAS = {
     LostKind.WEIGHTS: re.compile(r"weight|bias|kernel|model|param|coef", re.IGNORECASE),
     LostKind.GENERATOR: re.compile(r"rng|generator|random|seed|bit_generator", re.IGNORECASE),
@@ -334,9 +336,12 @@ def _in_files(lost: Lost, files: Sequence[File]) -> Lost:
     read = [file for file in files if file.values and file.by != "bytes"]
     if pattern is None or not read:
         return lost
-    present = [file.path for file in read if any(pattern.search(value.name) for value in file.values)]
-    missing = [file.path for file in read if file.path not in present]
-    return replace(lost, present=tuple(present), missing=tuple(missing))
+    named = {file.path: [value.name for value in file.values if pattern.search(value.name)] for file in read}
+    missing = tuple(path for path, names in named.items() if not names)
+    if lost.what is LostKind.GENERATOR and lost.names:  # the others are states of others, as far as is known
+        own = re.compile("|".join(_OF_GENERATORS.get(name, re.escape(name)) for name in lost.names), re.IGNORECASE)
+        named = {path: [name for name in names if own.search(name)] for path, names in named.items()}
+    return replace(lost, present=tuple(path for path, names in named.items() if names), missing=missing)
 
 
 def checkpoints(stopped: RunRecord, resumed: Iterable[Process], cwd: Path) -> tuple[list[File], tuple[Checkpoint, ...]]:

@@ -13,10 +13,24 @@ from . import digest, generators
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any, Protocol
 
-    from .steps import Training
+    class Training(Protocol):
+        """What counts steps; see steps.py."""
+
+        steps: int
+        held: Callable[[], Iterable[tuple[str, str, str, str]]]
+
+        def write(self) -> None:
+            """Write the events of the steps that ended."""
+
+        def held_at(self, step: int, values: list[list[str]]) -> None:
+            """Write what it held when a step began."""
+
+        def guarded(self, where: str, function: Callable[[], object]) -> None:
+            """Call a function and record its exception."""
+
 
 _PLAIN = (bool, int, float, str, type(None))
 _MOST = 20_000
@@ -26,12 +40,14 @@ _LONGEST = 60
 class Held:
     """Writes what a training holds when a step begins, and ends this process when one begins.
 
-    Both are asked for by variables (ENV_HELD, ENV_STOP), and most runs have neither. What begins a step is seen a
-    little differently by each framework; the last look before the loss counts.
+    Both are asked for by variables (ENV_HELD, ENV_STOP), and most runs have neither. A step begins with a call of a
+    model that learns, the last one before a loss; without such a call, with the loss. ``seen`` is how many steps there
+    were when one was last seen to begin.
     """
 
     def __init__(self) -> None:
         self.step, self.stop = (int(os.environ.get(name) or 0) for name in (wire.ENV_HELD, wire.ENV_STOP))
+        self.seen = -1
         self._first: int | None = None
 
     def __bool__(self) -> bool:
@@ -39,6 +55,7 @@ class Held:
 
     def begins(self, training: Training) -> None:
         """Note that a step of a training begins, or goes on."""
+        self.seen = training.steps
         if self.stop and training.steps >= self.stop:
             self._end(training)
         self._first = training.steps if self._first is None else self._first

@@ -59,11 +59,6 @@ class CurrentStep:
         """Whether there is a loss."""
         return bool(self._losses)
 
-    @property
-    def has_inputs(self) -> bool:
-        """Whether there are inputs."""
-        return bool(self._inputs)
-
     def add_inputs(self, parts: Sequence[Part]) -> None:
         """Add inputs of a model."""
         self._inputs += parts
@@ -215,7 +210,6 @@ class Training:
     def inputs(self, tensors: Sequence[Any]) -> None:
         """Record the inputs of the model in the current step."""
         guard.raise_postponed()
-        self.begins()
         self._current.add_inputs(self._reader.parts(tensors))
 
     def gradients(self, tensors: Sequence[Any], own: str | None = None) -> None:
@@ -236,7 +230,7 @@ class Training:
 
     def loss(self, tensor: Any, dtype: str | None = None) -> None:
         """Keep a loss of the current step, see CurrentStep. Its value is read when the step is written."""
-        if self._resumable and not self._current.has_inputs:
+        if self._resumable and self._resumable.seen != self.steps:
             self.begins()  # no model was seen to be called
         self.generators()
         guard.raise_postponed()

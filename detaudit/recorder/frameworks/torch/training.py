@@ -620,6 +620,8 @@ class Torch(framework.Framework[Steps]):
         self._modules.ran(module)
         if call is None:
             return
+        if learns:
+            self.now.training.begins()
         if learns and self.training.wants("batch"):
             data = [one for one in data_in(self._torch, call) if self._modules.tensors(one)]
             self.now.training.inputs(data)
