@@ -303,6 +303,7 @@ class Runner:
         self.space = workspace_for(settings)
         self._settings, self._launcher, self._observer = settings, launcher, observer
         self._left = LeftoverFiles()
+        self._carried: list[str] = []
         self._first_folders: frozenset[str] | None = None
         self._databases = Databases()
         self._only_added: dict[str, bool] = {}
@@ -424,7 +425,7 @@ class Runner:
                 self._first_folders = before.folders if before.complete and not self._settings.isolate else None
             known = [one.path for one in self._left.left]
             prefixes, databases = Prefixes(known), self._databases.before(dict.fromkeys((*_databases(before), *known)))
-            watching = self._watching(spec, before)
+            watching = self._watching(spec, before, self._carried if carry_on else [])
             watch = self._watch(spec, space)
             after, scanned = before, list[str]()
             native: Collection[str] = ()
@@ -440,6 +441,7 @@ class Runner:
                 processes = log.read_run(spec.folder)
                 listed = Listed(spec.env)
                 changes = changes_of(scanned, before, processes, prefixes, databases, complete=after.complete)
+                self._carried = [change.path for change in changes.files]
                 read = self._take_state(number, spec, processes, changes, listed, native, carry_on=carry_on)
                 used = threads(outcome.threads, processes) if spec.slot.name else 0
                 through = _through(followed.until, processes, early=outcome.ended)
@@ -479,11 +481,11 @@ class Runner:
         self._unsearched = self._unsearched or not current.complete
         return current
 
-    def _watching(self, spec: RunSpec, before: Stamps) -> Watching:
+    def _watching(self, spec: RunSpec, before: Stamps, carried: Sequence[str]) -> Watching:
         """Watch what earlier runs left; what a search like that ``before`` finds afterwards is not recorded."""
         more = sorted(self._folders) if self._searches and before.complete else []
         searched = [os.path.realpath(spec.cwd), *more]
-        return self._left.before_run(spec.live, searched, folder_parts(load_outputs()))
+        return self._left.before_run(spec.live, searched, folder_parts(load_outputs()), carried)
 
     def _take_state(
         self,
