@@ -146,6 +146,9 @@ test-trace: $(VENV)/.dev ## Trace every script whose culprit is known five times
 test-fixes: $(VENV)/.dev ## Fix planted bugs and write docs/lab/fixes.md (half an hour, resumable)
 	$(BIN)/python -m tests.fixes.measure
 
+test-resume: $(VENV)/.dev ## Resume labeled scripts that lose one thing, and write docs/lab/resume.md (half an hour, resumable)
+	$(BIN)/python -m tests.resume.measure --write docs/lab/resume.md
+
 test-replay: $(VENV)/.dev ## Repeat planted operations of torch and TensorFlow in real processes (half an hour)
 	$(BIN)/python -m pytest tests/replay -m "replay or not replay"
 

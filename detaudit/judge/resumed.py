@@ -215,7 +215,8 @@ class Resumed:
     def _generator(self, step: int) -> None:
         """Note that generators differ; where the position in the data was lost, they drew another number of times."""
         like = self._like(Stage.RNG, step)
-        saved = any(_HAS[LostKind.GENERATOR].search(name) for name in _names(self.files))
+        known = self._lost.get(LostKind.GENERATOR, Lost(what=LostKind.GENERATOR, step=step))
+        saved = bool(_in_files(known, self.files).present)
         if like is None and saved and self._differs(Stage.BATCH, step):
             self._drop(LostKind.GENERATOR)
             self._data(step)
@@ -325,10 +326,6 @@ _HAS = {
     LostKind.OTHER_MODEL: re.compile(r"ema|averag|shadow|swa|target", re.IGNORECASE),
 }
 """What a value of this kind is called in a checkpoint."""
-
-
-def _names(files: Iterable[File]) -> list[str]:
-    return [value.name for file in files for value in file.values]
 
 
 def _in_files(lost: Lost, files: Sequence[File]) -> Lost:
