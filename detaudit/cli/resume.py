@@ -75,8 +75,6 @@ def command(
     """
     refuse_comparisons(ctx)
     settings = settings_of(after_dashes, recipes_of([recipe], options, choice.devices()), runs, **options)
-    if settings.until is not None:
-        raise UsageError("--until cannot be combined with --resume: it compares how runs end", "Leave --until out.")
     settings = replace(settings, isolate=True)
     python = options["python"]
     request = ResumeRequest(settings, _target(resume, python), _target(stop, python) if stop else None)

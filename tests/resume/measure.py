@@ -1,8 +1,8 @@
 """Resume every labeled script, and write a page of what was named: ``python -m tests.resume.measure --write FILE``."""
 
 import argparse
-import contextlib
 import json
+import os
 import re
 import shutil
 import sys
@@ -120,14 +120,18 @@ def measure(names: Sequence[str]) -> list[tuple[Script, dict[str, Any]]]:
     """Return the reports on scripts; those that are kept are not made again."""
     FOLDER.mkdir(exist_ok=True)
     for base in dict.fromkeys(script.base for script in SCRIPTS):
-        wanted = [one for one in SCRIPTS if one.base == base and (one.name in names if names else not _kept(one).exists())]
+        wanted = [
+            one for one in SCRIPTS if one.base == base and (one.name in names if names else not _kept(one).exists())
+        ]
         if wanted:
-            with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            with tempfile.TemporaryDirectory() as folder:
+                os.chdir(folder)  # where audits are named from
                 runs = Base(wanted, Path(folder).resolve())
                 for script in wanted:
                     report = {"points": [runs.point(script)]}
                     _kept(script).write_text(json.dumps(report), encoding="utf-8")
                     print(f"{script.name}: {wrong(script, report) or 'right'} {others(script, report)}", flush=True)
+            os.chdir(ROOT)
     kept = [script for script in SCRIPTS if _kept(script).exists()]
     return [(script, json.loads(_kept(script).read_text(encoding="utf-8"))) for script in kept]
 
