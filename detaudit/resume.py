@@ -127,12 +127,12 @@ class Stops:
             return structs.replace(point, too_late=True)
         if again.run.status is not Status.OK:
             return structs.replace(point, errors=again.run.errors)
-        same = comparer.same_end(again.run.ranks, whole.run.ranks)
         if tried.after == 0 and point.resumed_steps >= whole.run.steps:
             return structs.replace(point, status=ResumeStatus.ANEW)
         if not whole.run.has_weights:
             return point
-        if same:
+        pairs = zip(whole.record.trainings, again.record.trainings, strict=False)
+        if resumed.same_end(whole.run, again.run, pairs):
             return structs.replace(point, status=ResumeStatus.MATCHES)
         return self._explained(structs.replace(point, status=ResumeStatus.DIFFERS), tried)
 
@@ -185,7 +185,7 @@ class Stops:
         settings = replace(self._settings, target=target)
         spec = plan_group(settings, recipe, self._runner.space, refused).spec(1)
         folder = spec.folder.with_name(str(self._number))
-        return replace(spec, folder=folder, env={**spec.env, **variables}, may_save=True)
+        return replace(spec, folder=folder, env={**spec.env, **variables})
 
 
 def _stopped(run: Run) -> bool:

@@ -16,7 +16,6 @@ from detaudit.model import (
     FinalState,
     ModelTensor,
     OutputDifference,
-    RankRecord,
     Replicas,
     RunRecord,
     Stage,
@@ -291,18 +290,6 @@ def _limit(pair: Matched, through: int | None) -> int | None:
 def same(a: RunRecord, b: RunRecord) -> bool:
     """Whether two recordings have the same results, as far as both recorded the same steps."""
     return first_difference(a, b, shared=True) is None
-
-
-def same_end(a: Sequence[RankRecord], b: Sequence[RankRecord]) -> bool:
-    """Whether two runs ended with the same weights, losses and outputs, however many steps each trained.
-
-    What they saved does not count: a run that was resumed did not save what it had saved before.
-    """
-    ours, theirs = (
-        [(rank.digest, rank.state_digest, rank.output_digest, digits(rank.final_loss)) for rank in ranks]
-        for ranks in (a, b)
-    )
-    return ours == theirs
 
 
 def last_equal_step(a: RunRecord, b: RunRecord, difference: Difference) -> int | None:

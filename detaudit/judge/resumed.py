@@ -1,7 +1,8 @@
 """Where a resumed run goes on in an uninterrupted one, and what it was resumed without."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 
 from detaudit import wire
 from detaudit.judge import comparer
-from detaudit.model import Difference, RunRecord, Stage, Training
+from detaudit.model import Difference, Run, RunRecord, Stage, Training, digits
 from detaudit.model.fact import count
 from detaudit.model.outputs import File
 from detaudit.model.resume import Checkpoint, Lost, LostKind
@@ -84,7 +85,25 @@ def resumed_after(whole: Training, resumed: Training, stopped_after: int) -> int
     return max(by_batch, default=0 if left == 0 else None)
 
 
-def first_difference(whole: Training, resumed: Training, after: int, rank: int = 0) -> Difference | None:
+def same_end(whole: Run, resumed: Run, trainings: Iterable[tuple[Training, Training]]) -> bool:
+    """Whether a resumed run ended with the same weights, losses and outputs, however many steps it trained.
+
+    In ``trainings``, it may hold more models than the uninterrupted one, such as one that was built before a checkpoint
+    was loaded. What it saved does not count: it did not save what the stopped one had saved.
+    """
+    ours, theirs = (
+        [(rank.digest, rank.output_digest, digits(rank.final_loss)) for rank in run.ranks] for run in (whole, resumed)
+    )
+    return ours == theirs and not any(_state(one) - _state(other) for one, other in trainings)
+
+
+def _state(part: Training) -> Counter[str]:
+    return Counter(tensor.digest for tensor in part.final.state) if part.final is not None else Counter()
+
+
+def first_difference(
+    whole: Training, resumed: Training, after: int, rank: int = 0, *, without: Collection[Stage] = ()
+) -> Difference | None:
     """Return the first step and stage at which aligned trainings differ, by the step of the uninterrupted one."""
     trained = steps_of(resumed)
     if not trained:
@@ -96,7 +115,7 @@ def first_difference(whole: Training, resumed: Training, after: int, rank: int =
         if step + shift > whole.steps:
             return Difference(rank=rank, step=step + shift, stage=Stage.STEPS)
         for stage, ours, theirs in pairs:
-            if stage in (Stage.INIT, Stage.HYPERPARAMETERS):
+            if stage in (Stage.INIT, Stage.HYPERPARAMETERS, *without):
                 continue
             one, other = ours.at(step + shift), theirs.at(step)
             if one is not None and other is not None and one != other:
@@ -147,6 +166,8 @@ class Resumed:
         self._initial()
         if first is not None and first.stage is not Stage.STEPS and not self._lost:
             self._of_stage(first)
+        elif first is not None and {*self._lost} == {LostKind.GENERATOR}:
+            self._beside_the_generator()
         self._at_end()
         if LostKind.COUNTER in self._lost or LostKind.WEIGHTS in self._lost:
             self._drop(LostKind.DATA_ORDER)
@@ -274,6 +295,13 @@ class Resumed:
                 self._add(self._rate_at(step) or Lost(what=LostKind.OPTIMIZER, step=step))
             case _:
                 self._add(Lost(what=LostKind.STATE, step=step))
+
+    def _beside_the_generator(self) -> None:
+        """Note an optimizer if nothing that a generator may change differs before the weights do."""
+        named = self.ours is not None and any(of == wire.HELD_OPTIMIZER for of, *_ in self.ours.values)
+        result = first_difference(self.whole, self.resumed, self.after, without=[Stage.RNG])
+        if result is not None and result.stage is Stage.UPDATE and not named:
+            self._of_stage(result)
 
     def _rate_at(self, step: int) -> Lost | None:
         ours, theirs = comparer.in_force(self.whole, step), comparer.in_force(self.resumed, self._step_of(step))

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from detaudit.judge import resumed
-from detaudit.model import Stage, Training
+from detaudit.model import FinalState, ModelTensor, Run, Stage, Status, Training
 from detaudit.model.outputs import File, Value
 from detaudit.model.resume import LostKind
 from detaudit.runs.log_records import Held
@@ -153,3 +153,26 @@ def test_a_first_loss_that_differs_alone_is_named_as_a_state() -> None:
     again = resume(forward=dict.fromkeys(range(1, 5), "other"))
     assert [*lost(again)] == ["state"]
     assert [*lost(replace(again, steps=4))] == ["state"]
+
+
+def ended(*names: str, digest: str = "d") -> Training:
+    state = tuple(ModelTensor(name=name, buffer=False, digest=name) for name in names)
+    return Training(framework="torch", steps=STEPS, final=FinalState(digest=digest, loss=0.5, state=state))
+
+
+@pytest.mark.parametrize(
+    ("again", "same"),
+    [
+        (ended("weight", "average"), True),
+        (ended("weight", "average", "of a model that was replaced"), True),
+        (ended("weight", "other average"), False),
+        (ended("weight", "average", digest="other"), False),
+    ],
+)
+def test_a_resumed_run_ends_the_same_if_it_holds_all_that_the_other_does(again: Training, same: bool) -> None:
+    whole = ended("weight", "average")
+    first, second = (
+        Run(id=1, status=Status.OK, exit_code=0, wall_s=1.0, steps=STEPS, ranks=(one.fingerprint(0),), errors=())
+        for one in (whole, again)
+    )
+    assert resumed.same_end(first, second, [(whole, again)]) is same
