@@ -38,8 +38,8 @@ class RunSpec:
     seconds. The logs and the event logs are written to ``live`` and moved to ``folder`` after the run. ``load`` is
     the number of busy processes beside it, ``copy_name`` that of the copy it works in, ``""`` for the usual one. Two
     runs with different ``slot``s may go at once: nothing that they write to has the same path, and their marks differ.
-    ``recipe`` is whose flags its environment
-    has, ``job`` what another machine needs to do it. What matches one of ``ignore_text`` is no part of what it prints.
+    ``recipe`` is whose flags its environment has, ``job`` what another machine needs to do it. What matches one of
+    ``ignore_text`` is no part of what it prints.
     """
 
     argv: tuple[str, ...]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from detaudit.runs import log
 from tests.process.conftest import Finished, Project
 from tests.resume.scripts import NUMPY, SCRIPTS
 
@@ -69,6 +70,8 @@ def test_each_stop_is_tried_and_a_generator_has_its_name(project: Project) -> No
     assert (at["place"], at["stopped_after"], at["resumed_after"]) == ("at-a-checkpoint", 8, 8)
     assert (before["place"], before["status"]) == ("before-the-first", "unusable")
     assert [one["names"] for one in between["lost"]] == [["rng"]]
+    stopped = sorted((project.folder / ".detaudit").glob("2*/runs/stopped/*"))
+    assert [part.steps for folder in stopped for one in log.read_run(folder) for part in one.trainings] == [10, 8, 1]
 
 
 def test_a_script_that_begins_anew_resumes_nothing(project: Project) -> None:
