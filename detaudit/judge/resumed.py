@@ -378,7 +378,8 @@ def checkpoints(stopped: RunRecord, resumed: Iterable[Process], cwd: Path) -> tu
     shown = []
     for file in read:
         line = by_path.get(file.path)
-        names = tuple(dict.fromkeys(re.split(r"[.: /\[]", value.name)[0] for value in file.values if value.name))
+        first = dict.fromkeys(re.split(r"[.: /\[]", value.name)[0] for value in file.values if value.name)
+        names = tuple(name for name in first if (file.by, name) != ("torch", "types"))  # what it says of its objects
         shown.append(
             Checkpoint(
                 path=file.path,
