@@ -253,8 +253,8 @@ class Resumed:
         if LostKind.LEARNING_RATE in self._lost:
             return
         trained = steps_of(self.resumed)
-        ours = comparer.in_force(self.whole, self._first)
-        theirs = comparer.in_force(self.resumed, trained[0]) if trained else {}
+        ours = _in_force(self.whole, self._first)
+        theirs = _in_force(self.resumed, trained[0]) if trained else {}
         names = [name for name in ours if name in theirs and ours[name] != theirs[name]]
         rates = [name for name in names if name.rpartition(" ")[2] in ("lr", "learning_rate")]
         if rates:
@@ -304,7 +304,7 @@ class Resumed:
             self._of_stage(result)
 
     def _rate_at(self, step: int) -> Lost | None:
-        ours, theirs = comparer.in_force(self.whole, step), comparer.in_force(self.resumed, self._step_of(step))
+        ours, theirs = _in_force(self.whole, step), _in_force(self.resumed, self._step_of(step))
         name = next((name for name in ours if name in theirs and ours[name] != theirs[name]), None)
         if name is None:
             return None
@@ -318,6 +318,13 @@ class Resumed:
         names = comparer.site(self.whole, self.resumed, self.whole.steps, Stage.STATE)
         if names is not None:
             self._add(Lost(what=LostKind.OTHER_MODEL, step=self._first, names=(names,), total=1))
+
+
+def _in_force(part: Training, step: int) -> dict[str, str]:
+    """Return the hyperparameters of a step; an only optimizer has no number, whichever were made before it."""
+    values = comparer.in_force(part, step)
+    numbers = {name.rpartition(" ")[0] for name in values}
+    return {name.rpartition(" ")[2]: value for name, value in values.items()} if len(numbers) == 1 else values
 
 
 def _order(lost: Lost) -> int:

@@ -98,6 +98,11 @@ def test_a_learning_rate_that_differs_is_no_state_of_the_optimizer() -> None:
     assert (one.what, one.uninterrupted, one.resumed) == (LostKind.LEARNING_RATE, "0.05", "0.1")
 
 
+def test_an_only_optimizer_is_compared_whatever_its_number() -> None:
+    again = resume(update=dict.fromkeys(range(1, 5), "other"), hyperparameters={1: "x optimizer 2 lr=0.1"})
+    assert [(one.what, one.resumed) for one in lost(again).values()] == [(LostKind.LEARNING_RATE, "0.1")]
+
+
 def test_a_generator_that_starts_over_is_named_with_the_step_that_it_is_like() -> None:
     again = resume(rng={step: f"r{step}" for step in range(1, 5)}, batch={step: f"b{step}" for step in range(1, 5)})
     (one,) = lost(again, files=[checkpoint("model.weight", "epoch")]).values()
