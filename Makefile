@@ -149,6 +149,9 @@ test-fixes: $(VENV)/.dev ## Fix planted bugs and write docs/lab/fixes.md (half a
 test-against: $(VENV)/.dev ## Compare pairs of commits and write docs/lab/against.md (half an hour, resumable)
 	$(BIN)/python -m tests.against.measure
 
+test-resume: $(VENV)/.dev ## Resume labeled scripts that lose one thing, and write docs/lab/resume.md (half an hour, resumable)
+	$(BIN)/python -m tests.resume.measure --write docs/lab/resume.md
+
 test-replay: $(VENV)/.dev ## Repeat planted operations of torch and TensorFlow in real processes (half an hour)
 	$(BIN)/python -m pytest tests/replay -m "replay or not replay"
 

@@ -40,10 +40,7 @@ from detaudit.model import (
     Number,
     Purpose,
     Recording,
-    Run,
     Stage,
-    Status,
-    Training,
     Verdict,
     as_number,
 )
@@ -70,9 +67,11 @@ from detaudit.model.check import (
 )
 from detaudit.model.fact import now
 from detaudit.model.problems import EarlierRunsDiffer, OutputsOpen
+from detaudit.model.resume import ResumedPoint, ResumeStatus
 from detaudit.model.sources import COMPLETION, SEEDING
 from detaudit.model.warnings import BaselineNotWritten, BaselineWithoutAudit
-from detaudit.runner import MakeRunner, Observer, Runner, stop_and_resume
+from detaudit.resume import stops_of
+from detaudit.runner import MakeRunner, Observer, Runner
 from detaudit.runs import environment
 
 # The gates of a check: a training is repeatable, it is the same as its baseline, it survives a stop.
@@ -194,41 +193,34 @@ def _site(difference: Difference) -> str | None:
     return difference.site if difference.stage in (Stage.ARTIFACT, Stage.RETURNED) else None
 
 
-def same_after_resume(group: Group, stopped: Run, resumed: Run, trained: int) -> Gate:
+def same_after_resume(group: Group, point: ResumedPoint | None) -> Gate:
     """Return whether a run that was stopped and resumed ends as the uninterrupted ones of ``group`` do.
 
-    ``trained`` is the number of steps of the resumed run, which may continue counting from where the other stopped.
+    There is no ``point`` if those do not match each other.
     """
-    name, uninterrupted = GateName.RESUME, group.first_finished
-    problem = _no_resume(group, uninterrupted, stopped, resumed, trained)
-    if uninterrupted is None or problem is not None:
-        return _gate(name, GateStatus.INCONCLUSIVE, problem or RunsMustMatch())
-    if comparer.same_end(resumed.ranks, uninterrupted.ranks):
-        matches = ResumeMatches(stopped_after=stopped.steps, steps=uninterrupted.steps, resumed_steps=trained)
-        return _gate(name, GateStatus.PASSED, matches)
+    name = GateName.RESUME
+    if point is None or group.verdict is not Verdict.DETERMINISTIC:
+        return _gate(name, GateStatus.INCONCLUSIVE, RunsMustMatch())
+    counts = {"stopped_after": point.stopped_after, "steps": point.steps, "resumed_steps": point.resumed_steps}
+    if point.too_late:
+        return _gate(name, GateStatus.INCONCLUSIVE, StoppedTooLate(steps=point.steps))
+    if point.status is ResumeStatus.UNUSABLE and not point.errors:
+        return _gate(name, GateStatus.INCONCLUSIVE, NoWeights())
+    if point.status is ResumeStatus.UNUSABLE:
+        unusable = StopUnusable if point.stopping else ResumeUnusable
+        return _gate(name, GateStatus.INCONCLUSIVE, unusable(errors=point.errors))
+    if point.status is ResumeStatus.ANEW:
+        return _gate(name, GateStatus.INCONCLUSIVE, StartedOver(resumed_steps=point.resumed_steps))
+    if point.status is ResumeStatus.MATCHES:
+        return _gate(name, GateStatus.PASSED, ResumeMatches(**counts))
     differs = ResumeDiffers(
-        stopped_after=stopped.steps,
-        steps=uninterrupted.steps,
-        resumed_steps=trained,
-        uninterrupted=uninterrupted.ranks,
-        resumed=resumed.ranks,
+        **counts,
+        uninterrupted=point.uninterrupted,
+        resumed=point.resumed,
+        lost=point.lost,
+        checkpoints=point.checkpoints,
     )
-    return _gate(name, GateStatus.FAILED, differs)
-
-
-def _no_resume(group: Group, run: Run | None, stopped: Run, resumed: Run, trained: int) -> GateDetail | None:
-    """Return why a resume cannot be judged, None if it can."""
-    if run is None or group.verdict is not Verdict.DETERMINISTIC:
-        return RunsMustMatch()
-    if stopped.status not in (Status.OK, Status.STOPPED):
-        return StopUnusable(errors=stopped.errors)
-    if stopped.steps >= run.steps:
-        return StoppedTooLate(steps=run.steps)
-    if resumed.status is not Status.OK:
-        return ResumeUnusable(errors=resumed.errors)
-    if trained >= run.steps:
-        return StartedOver(resumed_steps=trained)
-    return None if run.has_weights else NoWeights()
+    return _gate(name, GateStatus.FAILED, differs, first_difference=point.first_difference)
 
 
 def _gate(name: GateName, status: GateStatus, detail: GateDetail, *, blocking: bool = True, **more: object) -> Gate:
@@ -356,10 +348,8 @@ class Checker:
             incomparable = gate.status is GateStatus.INCOMPARABLE
             gates.append(told(gate, self._told(one, then)) if incomparable else gate)
         if one.resume is not None:
-            runner = Runner(one.settings, self._launcher, self._observer)
-            stopped, resumed = stop_and_resume(runner, one.settings, group, one.resume, one.stop)
-            trained = max((_trained_steps(part) for part in resumed.record.parts), default=0)
-            gates.append(same_after_resume(group, stopped.run, resumed.run, trained))
+            stops = stops_of(one.settings, self._launcher, self._observer, group, one.resume, one.stop)
+            gates.append(same_after_resume(group, stops.once() if stops is not None else None))
         return tuple(gates)
 
     def _keep(self) -> None:
@@ -453,11 +443,6 @@ def flag_may_exist(group: Group) -> bool:
         any(flag.matches.matches(source) for flag in flags) if source.kind in COMPLETION else source.kind not in SEEDING
         for source in observed
     )
-
-
-def _trained_steps(part: Training) -> int:
-    """Return how many steps were recorded, also of a training that continues counting from where another stopped."""
-    return sum(1 for step in {step for steps in part.digests.values() for step in steps} if step > 0)
 
 
 def _verdict(checked: Sequence[CheckedAudit], *, complete: bool) -> CheckVerdict:

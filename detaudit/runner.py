@@ -20,10 +20,9 @@ from detaudit.judge import comparer
 from detaudit.judge.conditions import RunMachine, threads
 from detaudit.judge.live import Abreast, Follower
 from detaudit.launch import EnoughError, Launcher, RunSpec, refusals
-from detaudit.launch.plan import Settings, plan_group, workspace_for
+from detaudit.launch.plan import Settings, workspace_for
 from detaudit.launch.put_aside import StateInUseError, put_aside
 from detaudit.launch.slots import Jobs, Pool
-from detaudit.launch.target import Target
 from detaudit.launch.workspace import (
     MOST_ENTRIES,
     LeftoverFiles,
@@ -37,7 +36,7 @@ from detaudit.launch.workspace import (
     stamps,
     written,
 )
-from detaudit.model import FlagState, Group, OutputDifference, Run, RunError, RunRecord, Status, Warning
+from detaudit.model import FlagState, OutputDifference, Run, RunError, RunRecord, Status, Warning
 from detaudit.model.files import StateRead
 from detaudit.model.outputs import Outputs, RunFacts
 from detaudit.model.problems import EndedAfterStep, EndedAtDifference, NoTraining, RecorderNotLoaded
@@ -304,6 +303,7 @@ class Runner:
         self.space = workspace_for(settings)
         self._settings, self._launcher, self._observer = settings, launcher, observer
         self._left = LeftoverFiles()
+        self._carried: list[str] = []
         self._first_folders: frozenset[str] | None = None
         self._databases = Databases()
         self._only_added: dict[str, bool] = {}
@@ -425,7 +425,7 @@ class Runner:
                 self._first_folders = before.folders if before.complete and not self._settings.isolate else None
             known = [one.path for one in self._left.left]
             prefixes, databases = Prefixes(known), self._databases.before(dict.fromkeys((*_databases(before), *known)))
-            watching = self._watching(spec, before)
+            watching = self._watching(spec, before, self._carried if carry_on else [])
             watch = self._watch(spec, space)
             after, scanned = before, list[str]()
             native: Collection[str] = ()
@@ -441,6 +441,7 @@ class Runner:
                 processes = log.read_run(spec.folder)
                 listed = Listed(spec.env)
                 changes = changes_of(scanned, before, processes, prefixes, databases, complete=after.complete)
+                self._carried = [change.path for change in changes.files]
                 read = self._take_state(number, spec, processes, changes, listed, native, carry_on=carry_on)
                 used = threads(outcome.threads, processes) if spec.slot.name else 0
                 through = _through(followed.until, processes, early=outcome.ended)
@@ -480,11 +481,11 @@ class Runner:
         self._unsearched = self._unsearched or not current.complete
         return current
 
-    def _watching(self, spec: RunSpec, before: Stamps) -> Watching:
+    def _watching(self, spec: RunSpec, before: Stamps, carried: Sequence[str]) -> Watching:
         """Watch what earlier runs left; what a search like that ``before`` finds afterwards is not recorded."""
         more = sorted(self._folders) if self._searches and before.complete else []
         searched = [os.path.realpath(spec.cwd), *more]
-        return self._left.before_run(spec.live, searched, folder_parts(load_outputs()))
+        return self._left.before_run(spec.live, searched, folder_parts(load_outputs()), carried)
 
     def _take_state(
         self,
@@ -611,32 +612,6 @@ def _of_reference(reference: RunRecord | None, record: RunRecord, through: int |
     if reference is None or reference_through is None or (through is not None and through <= reference_through):
         return through
     return reference_through if comparer.first_difference(reference, record) is not None else through
-
-
-# Stop a training halfway and resume it.
-
-
-def stop_and_resume(
-    runner: Runner, settings: Settings, group: Group, resume: Target, stop: Target | None
-) -> tuple[Result, Result]:
-    """Return a run that stopped early, and the one that went on with what it had left in the same folder.
-
-    ``stop`` stops by itself; if there is none, the target of ``settings`` is ended after half of its steps.
-    """
-    steps = group.first_finished.steps if group.first_finished else 0
-    half = max(1, steps // 2) if stop is None else None
-    first = _spec(runner, settings, stop or settings.target, "stopped")
-    with runner.space.with_copy(first.copy_name, first.slot.name).fresh():
-        stopped = runner.run(1, first, Limits(last_step=half), carry_on=True)
-        resumed = runner.run(1, _spec(runner, settings, resume, "resumed"), carry_on=True)
-    return stopped, resumed
-
-
-def _spec(runner: Runner, settings: Settings, target: Target, name: str) -> RunSpec:
-    recipe = msgspec.structs.replace(settings.recipes[0], name=name)
-    refused = refusals.refused(recipe.flags, target)
-    spec = plan_group(replace(settings, target=target), recipe, runner.space, refused).spec(1)
-    return replace(spec, may_save=True)
 
 
 # Do the runs of a group one after another or several at once, and take their results in the order of their numbers.

@@ -18,12 +18,13 @@ from detaudit.model import (
     Check,
     Comparison,
     Fix,
+    Resumption,
     Trace,
     VariationBisection,
     to_json,
 )
 
-_STORED = Audit | Bisection | VariationBisection | Trace | Fix | Check | Comparison
+_STORED = Audit | Bisection | VariationBisection | Trace | Fix | Resumption | Check | Comparison
 
 FILE = "audit.json"
 CHECK, COMPARISON = "check.json", "compare.json"

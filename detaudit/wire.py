@@ -62,6 +62,9 @@ process and framework, replace earlier ones.
     are installed.
 ``generators``: ``states``
     At the first loss of a training, the digest of each random generator that was seeded or used until then.
+``held``: ``fw, lane, step, values``
+    What a training held when a step began (ENV_HELD): ``[of, name, text, digest]`` for each value, where ``of`` is one
+    of the ``HELD_`` constants. A later line of the same training replaces it.
 ``training``: ``n, fw, lane``
     The number ``n`` of a training in rows. ``lane`` distinguishes the trainings of one framework and process: it is 0
     for what the process trains itself, and a number for each task of a pool and each thread that trains, given in no
@@ -195,6 +198,16 @@ ENV_STAGES = "DETAUDIT_STAGES"
 
 ENV_UNTIL = "DETAUDIT_UNTIL"
 """The step after which the run is ended, in decimal: what is otherwise recorded at the end is recorded then too."""
+
+ENV_HELD = "DETAUDIT_HELD"
+"""The step at whose beginning all that a training holds is recorded, name by name, in decimal: see ``held``."""
+
+ENV_STOP = "DETAUDIT_STOP"
+"""The step after which the process ends itself by SIGTERM, once the next one begins, in decimal."""
+
+HELD_GENERATOR, HELD_RATE, HELD_BUFFER, HELD_WEIGHT = "generator", "rate", "buffer", "weight"
+HELD_OPTIMIZER, HELD_SCHEDULER, HELD_SCALER, HELD_OTHER = "optimizer", "scheduler", "scaler", "other"
+"""What a value is of that a training holds."""
 
 ENV_WATCH = "DETAUDIT_WATCH"
 """What to record in an instrumented run, as JSON.

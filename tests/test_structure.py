@@ -60,41 +60,37 @@ ROOMS = {
     "history": {"advice", "baseline", "config", "errors", "judge", "launch", "model", "runs", "store"},
     # The jobs behind the commands.
     "audit": {
-        "advice", "baseline", "errors", "history", "judge", "launch", "model", "runner", "runs", "source",
-        "store",
+        "advice", "baseline", "errors", "history", "judge", "launch", "model", "runner", "runs", "source", "store",
     },
     "bisect": {
         "advice", "config", "errors", "history", "judge", "launch", "model", "notebooks", "runner", "runs", "source",
         "store",
     },
     "trace": {
-        "advice", "config", "entry_points", "judge", "launch", "model", "notebooks", "private", "rules",
-        "runner", "runs",
-        "source", "store",
-        "history", "trial", "wire",
+        "advice", "config", "entry_points", "history", "judge", "launch", "model", "notebooks", "private", "rules",
+        "runner", "runs", "source", "store", "trial", "wire",
     },
     "fix": {
         "advice", "config", "errors", "judge", "launch", "model", "notebooks", "private", "rules", "runner", "runs",
-        "source", "store",
-        "trace", "trial",
+        "source", "store", "trace", "trial",
     },
     "against": {
         "advice", "audit", "compare", "errors", "judge", "launch", "model", "private", "runner", "runs", "store",
         "trace",
     },
+    "resume": {"audit", "judge", "launch", "model", "runner", "runs", "store", "wire"},
     "check": {
-        "advice", "against", "audit", "baseline", "config", "errors", "judge", "launch", "model", "runner", "runs",
-        "store",
+        "advice", "against", "audit", "baseline", "config", "errors", "judge", "launch", "model", "resume", "runner",
+        "runs", "store",
     },
     "evidence": {
-        "baseline", "check", "compare", "config", "errors", "judge", "launch", "model", "private", "redact", "report",
-        "runs", "store", "wire", "__init__",
+        "__init__", "baseline", "check", "compare", "config", "errors", "judge", "launch", "model", "private", "redact",
+        "report", "runs", "store", "wire",
     },
     "cli": {
-        "advice", "against", "audit", "baseline", "bisect", "check", "compare", "config", "doctor",
-        "entry_points", "errors",
-        "evidence", "fix", "judge", "launch", "model", "redact", "report", "rules", "runner", "runs", "store",
-        "trace", "wire",
+        "advice", "against", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "entry_points",
+        "errors", "evidence", "fix", "judge", "launch", "model", "redact", "report", "resume", "rules", "runner",
+        "runs", "store", "trace", "wire",
     },
     # Leaves, which no one imports and entry points name.
     "__main__": {"cli"},

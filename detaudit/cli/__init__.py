@@ -18,6 +18,7 @@ COMMANDS = {
     "bisect": "Find a minimal set of flags that makes it deterministic.",
     "trace": "Find the line and the operation where two runs diverge.",
     "fix": "Find the edits that make a training deterministic, prove them, and apply them.",
+    "resume": "Stop a training, resume it, and name what it lost.",
     "check": "Gate CI: run this project's audits and compare them with their baselines.",
     "compare": "Show where two audits, or an audit and a baseline, first differ.",
     "doctor": "Show what affects determinism on this machine.",

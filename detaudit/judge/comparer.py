@@ -16,7 +16,6 @@ from detaudit.model import (
     FinalState,
     ModelTensor,
     OutputDifference,
-    RankRecord,
     Replicas,
     RunRecord,
     Stage,
@@ -169,7 +168,7 @@ def site(a: Training, b: Training, step: int, stage: Stage) -> str | None:
         differing = {tensor for tensor in differing if not tensor.name.startswith("unnamed ")} or differing
         names = {tensor.name for tensor in differing if tensor.buffer} or {tensor.name for tensor in differing}
     elif stage is Stage.HYPERPARAMETERS:
-        before, after = (_in_force(part, step) for part in (a, b))
+        before, after = (in_force(part, step) for part in (a, b))
         changed = (name for name in before if name in after and before[name] != after[name])
         names = {f"{name} {before[name]} and {after[name]}" for name in changed}
     elif stage in NAMED or a.framework in FITTED:
@@ -185,7 +184,7 @@ def site(a: Training, b: Training, step: int, stage: Stage) -> str | None:
     return f"{first} and {len(more)} more" if more else first
 
 
-def _in_force(part: Training, step: int) -> dict[str, str]:
+def in_force(part: Training, step: int) -> dict[str, str]:
     """Return the hyperparameters with which a step was made: they were recorded when they changed."""
     hyperparameters: dict[str, str] = {}
     recorded = part.digests.get(Stage.HYPERPARAMETERS, {})
@@ -291,18 +290,6 @@ def _limit(pair: Matched, through: int | None) -> int | None:
 def same(a: RunRecord, b: RunRecord) -> bool:
     """Whether two recordings have the same results, as far as both recorded the same steps."""
     return first_difference(a, b, shared=True) is None
-
-
-def same_end(a: Sequence[RankRecord], b: Sequence[RankRecord]) -> bool:
-    """Whether two runs ended with the same weights, losses and outputs, however many steps each trained.
-
-    What they saved does not count: a run that was resumed did not save what it had saved before.
-    """
-    ours, theirs = (
-        [(rank.digest, rank.state_digest, rank.output_digest, digits(rank.final_loss)) for rank in ranks]
-        for ranks in (a, b)
-    )
-    return ours == theirs
 
 
 def last_equal_step(a: RunRecord, b: RunRecord, difference: Difference) -> int | None:

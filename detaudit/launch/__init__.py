@@ -38,8 +38,8 @@ class RunSpec:
     seconds. The logs and the event logs are written to ``live`` and moved to ``folder`` after the run. ``load`` is
     the number of busy processes beside it, ``copy_name`` that of the copy it works in, ``""`` for the usual one. Two
     runs with different ``slot``s may go at once: nothing that they write to has the same path, and their marks differ.
-    One that ``may_save`` gets a SIGTERM before it is ended by a tick. ``recipe`` is whose flags its environment
-    has, ``job`` what another machine needs to do it. What matches one of ``ignore_text`` is no part of what it prints.
+    ``recipe`` is whose flags its environment has, ``job`` what another machine needs to do it. What matches one of
+    ``ignore_text`` is no part of what it prints.
     """
 
     argv: tuple[str, ...]
@@ -54,7 +54,6 @@ class RunSpec:
     load: int = 0
     copy_name: str = ""
     slot: Slot = Slot()
-    may_save: bool = False
     recipe: Recipe | None = None
     job: object = None
     ignore_text: tuple[str, ...] = ()

@@ -286,7 +286,7 @@ class LocalLauncher:
                     break
                 _wait(leader)
             wall_s = time.monotonic() - started
-            if timed_out or (ended and spec.may_save):
+            if timed_out:
                 launch_processes.end_group(leader, spec.mark)
             elif ended:
                 launch_processes.kill_group(leader, spec.mark)

@@ -468,14 +468,17 @@ class LeftoverFiles:
         with self._lock:
             return tuple(one for one in self._left.values() if os.path.lexists(one.path))
 
-    def before_run(self, live: Path, searched: Iterable[str], listed: Iterable[str]) -> Watching:
+    def before_run(
+        self, live: Path, searched: Iterable[str], listed: Iterable[str], carried: Iterable[str] = ()
+    ) -> Watching:
         """Tell the recorder of a run, whose event logs are below ``live``, what earlier ones left, and watch it.
 
         ``searched`` are its working directory and other folders that are searched before and after the run, and
-        ``listed`` parts of paths that need not be recorded. Raises StorageError if that fails.
+        ``listed`` parts of paths that need not be recorded; ``carried`` are files that it is to carry on with, wherever
+        they are. Raises StorageError if that fails.
         """
         left = self.left
-        known = [one.path for one in left[:MOST_KNOWN]]
+        known = [*dict.fromkeys([*carried, *(one.path for one in left)])][:MOST_KNOWN]
         parts = (searched, listed, known)
         data = b"\0\0".join(b"\0".join(map(os.fsencode, part)) for part in parts)
         try:

@@ -63,6 +63,7 @@ from detaudit.model.fix import Fix, Hunk, Refusal, Refused, Variable
 from detaudit.model.outputs import Compare, FileBudget, OutputDifference, OutputKind, OutputRules, Outputs
 from detaudit.model.problems import Reason, RunError
 from detaudit.model.record import FinalState, ModelTensor, Recording, RunRecord, Training, Weight, record_of
+from detaudit.model.resume import Resumption
 from detaudit.model.sources import (
     COMPLETION,
     ORDERS,
@@ -119,7 +120,7 @@ from detaudit.model.trace import (
 from detaudit.model.verdicts import SAYS, VERDICTS, AnyVerdict, exit_code
 from detaudit.model.warnings import Warning  # the term for it
 
-Report: TypeAlias = Audit | Bisection | VariationBisection | Trace | Fix | Comparison | Check
+Report: TypeAlias = Audit | Bisection | VariationBisection | Trace | Fix | Resumption | Comparison | Check
 """What a reporter can print; in JSON, ``kind`` says which it is."""
 
 __all__ = [
@@ -221,6 +222,7 @@ __all__ = [
     "ReplayedPass",
     "Replicas",
     "Report",
+    "Resumption",
     "Risk",
     "Run",
     "RunError",

@@ -11,6 +11,7 @@ from detaudit.model.audit import AppliedRecipe, Audit, Difference, Divergence, G
 from detaudit.model.fact import Fact, Number, both, brief, count, digits, every, shortened, union
 from detaudit.model.outputs import OutputDifference
 from detaudit.model.problems import AnyReason, AnyRunError, errors
+from detaudit.model.resume import Checkpoint, Lost
 from detaudit.model.stage import NAMED, Explanation, Stage
 from detaudit.model.warnings import AnyWarning
 
@@ -371,14 +372,20 @@ class ResumeMatches(_Resumed, frozen=True, kw_only=True):
 
 
 class ResumeDiffers(_Resumed, frozen=True, kw_only=True):
-    """The resumed run ended with other weights or losses than uninterrupted ones."""
+    """The resumed run ended with other weights or losses than uninterrupted ones.
+
+    It was resumed without what was ``lost``, from ``checkpoints``.
+    """
 
     uninterrupted: tuple[RankRecord, ...]
     resumed: tuple[RankRecord, ...]
+    lost: tuple[Lost, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()
 
     def text(self) -> str:
+        lost = "".join(f"; lost: {one.text()}" for one in self.lost)
         results = f"uninterrupted: {_results(self.uninterrupted)}; resumed: {_results(self.resumed)}"
-        return f"{self.stopped()}: the result differs; {results}"
+        return f"{self.stopped()}: the result differs{lost}; {results}"
 
 
 class StopUnusable(GateDetail, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ from detaudit.model import (
     GateStatus,
     Group,
     Report,
+    Resumption,
     Source,
     Trace,
     VariationBisection,
@@ -33,7 +34,7 @@ from detaudit.model import (
 )
 from detaudit.model.check import RunsMustMatch
 from detaudit.notebooks.cells import SUFFIX, is_notebook, place
-from detaudit.report import checks, fixes, searches, traces
+from detaudit.report import checks, fixes, resumes, searches, traces
 from detaudit.report import groups as words
 from detaudit.report.patches import Replacement, replacements
 from detaudit.report.plain import line, plain
@@ -181,6 +182,8 @@ def _findings(report: Report) -> Iterator[Finding]:
             yield _trace(report)
         case Fix():
             yield _fix(report)
+        case Resumption():
+            yield _resumption(report)
         case Audit():
             yield from (_group(report, group) for group in report.groups)
         case Check():
@@ -269,6 +272,14 @@ def _fix(audit: Fix) -> Finding:
     detail = [*fixes.evidence(audit), *fixes.remains(audit), *audit.diff.splitlines(), *fixes.notes(audit)]
     finding = _of_audit(audit, "no-divergence", "fix", f"{answer.word}: {answer.sentence}", detail, location)
     return msgspec.structs.replace(finding, changes=() if audit.applied else tuple(replacements(audit.diff)))
+
+
+def _resumption(audit: Resumption) -> Finding:
+    answer = resumes.answer(audit)
+    read = next((file for point in audit.points for file in point.checkpoints if file.line), None)
+    location = Location(file=read.file, line=read.line, message=read.text()) if read is not None else None
+    detail = [*resumes.lines(audit), *resumes.notes(audit)]
+    return _of_audit(audit, "same-after-resume", "resume", f"{answer.word}: {answer.sentence}", detail, location)
 
 
 def _gate(checked: CheckedAudit, gate: Gate) -> Finding:

@@ -554,6 +554,7 @@ _KINDS = {
     "vary": "Bisection over variations",
     "trace": "Trace",
     "fix": "Fix",
+    "resume": "Resumption",
     "check": "Check",
     "compare": "Comparison",
 }

@@ -13,10 +13,11 @@ from detaudit.model import (
     Fix,
     Group,
     Report,
+    Resumption,
     Trace,
     VariationBisection,
 )
-from detaudit.report import checks, fixes, groups, searches, traces
+from detaudit.report import checks, fixes, groups, resumes, searches, traces
 from detaudit.report.document import (
     Answer,
     Code,
@@ -68,6 +69,8 @@ def _sections(report: Report) -> list[Section]:
             return [*(_group(group) for group in report.groups if group.runs), _trace(report)]
         case Fix():
             return [*(_group(group) for group in report.groups if group.runs), *_fix(report)]
+        case Resumption():
+            return [*(_group(group) for group in report.groups if group.runs), *_resumption(report)]
         case Audit():
             return [_group(group) for group in report.groups]
         case Check():
@@ -123,6 +126,18 @@ def _fix(fix: Fix) -> list[Section]:
         ),
         section(Code(fix.diff.splitlines(), diff=True)),
         section(Notes(fixes.notes(fix))),
+    ]
+
+
+def _resumption(resumption: Resumption) -> list[Section]:
+    answer = resumes.answer(resumption)
+    return [
+        section(resumes.table(resumption)),
+        section(
+            Answer(answer.word, mood(resumption.verdict), answer.sentence),
+            Items(list(resumes.lines(resumption))),
+            Notes(resumes.notes(resumption)),
+        ),
     ]
 
 

@@ -33,6 +33,7 @@ from detaudit.runs.log_records import (
     FlagLine,
     Framework,
     Generators,
+    Held,
     Hello,
     Identity,
     Left,
@@ -180,6 +181,7 @@ class Process:
     environ: list[Environ] = field(default_factory=list)
     settings: SettingsLine | None = None
     generators: dict[str, str] = field(default_factory=dict)
+    held: dict[Key, Held] = field(default_factory=dict)
     probes: list[ProbeLine] = field(default_factory=list)
     undigested: list[Undigested] = field(default_factory=list)
     unseen: list[UnseenLine] = field(default_factory=list)
@@ -293,6 +295,8 @@ def _take(process: Process, line: Line) -> None:
             process.settings = line
         case Generators():
             process.generators = process.generators or line.states
+        case Held():
+            process.held[Key(line.fw, line.lane)] = line
         case Torn():
             process.torn = True
         case _ if type(line) in _LISTS:

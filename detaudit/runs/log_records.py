@@ -119,6 +119,15 @@ class Generators(Line, frozen=True, tag="generators"):
     states: dict[str, str]
 
 
+class Held(Line, frozen=True, tag="held"):
+    """What a training held when a step began: of what each value is, its name, a short text, and its digest."""
+
+    fw: str
+    step: Annotated[int, Meta(ge=1)]
+    values: tuple[tuple[str, str, str, str], ...]
+    lane: int = 0
+
+
 class TrainingLine(Line, frozen=True, tag="training"):
     """What the number of a training in rows stands for."""
 
@@ -261,6 +270,7 @@ DECODER = msgspec.json.Decoder(
     | Environ
     | SettingsLine
     | Generators
+    | Held
     | TrainingLine
     | NameLine
     | ProbeLine

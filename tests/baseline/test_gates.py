@@ -46,6 +46,7 @@ from detaudit.model.check import (
 )
 from detaudit.model.outputs import File, Outputs, Value
 from detaudit.model.problems import Failed, RunUnusable
+from detaudit.model.resume import Lost, LostKind, Place, ResumedPoint, ResumeStatus
 
 RECIPE = AppliedRecipe(name="none", seed=0, flags=())
 BROKEN = (Failed(exit_code=3),)
@@ -299,38 +300,40 @@ def test_without_a_baseline_or_without_matching_runs_nothing_is_compared() -> No
     assert check.same_as_baseline(AUDIT, group(), None, recording()) == mismatch
 
 
+def point(status: ResumeStatus, **fields: Any) -> ResumedPoint:
+    counts = {"stopped_after": 2, "steps": 4, "resumed_after": 2, "resumed_steps": 2}
+    ranks = {"uninterrupted": (rank(),), "resumed": (rank(),)}
+    return ResumedPoint(place=Place.AT, status=status, **{**counts, **ranks, **fields})
+
+
 def test_a_resumed_run_is_judged_by_how_it_ends() -> None:
-    stopped, resumed = run(status=Status.STOPPED, steps=2), run(steps=4)
     detail: GateDetail = ResumeMatches(stopped_after=2, steps=4, resumed_steps=2)
-    gate = check.same_after_resume(group(), stopped, resumed, 2)
+    gate = check.same_after_resume(group(), point(ResumeStatus.MATCHES))
     assert gate == Gate(name=GateName.RESUME, status=GateStatus.PASSED, blocking=False, detail=detail)
-    for changed in (run(digest="other"), run(loss=0.25)):
-        detail = ResumeDiffers(
-            stopped_after=2, steps=4, resumed_steps=2, uninterrupted=(rank(),), resumed=changed.ranks
-        )
-        gate = check.same_after_resume(group(), stopped, changed, 2)
-        assert gate == Gate(name=GateName.RESUME, status=GateStatus.FAILED, blocking=True, detail=detail)
+    changed = run(digest="other").ranks
+    lost = (Lost(what=LostKind.OPTIMIZER, step=3, names=("exp_avg of weight",), total=1),)
+    first = Difference(rank=0, step=3, stage=Stage.UPDATE)
+    gate = check.same_after_resume(
+        group(), point(ResumeStatus.DIFFERS, resumed=changed, lost=lost, first_difference=first)
+    )
+    detail = ResumeDiffers(
+        stopped_after=2, steps=4, resumed_steps=2, uninterrupted=(rank(),), resumed=changed, lost=lost
+    )
+    failed = Gate(name=GateName.RESUME, status=GateStatus.FAILED, blocking=True, detail=detail, first_difference=first)
+    assert gate == failed
+    assert "lost: the state of the optimizer (exp_avg of weight)" in detail.text()
 
 
 @pytest.mark.parametrize(
-    ("stopped", "resumed", "trained", "detail"),
+    ("tried", "detail"),
     [
-        (run(steps=4), run(), 0, StoppedTooLate(steps=4)),
-        (run(steps=2), run(), 4, StartedOver(resumed_steps=4)),
-        (run(steps=2), run(status=Status.NOT_RECORDED), 0, ResumeUnusable(errors=BROKEN)),
-        (run(steps=2, status=Status.FAILED), run(), 2, StopUnusable(errors=BROKEN)),
+        (point(ResumeStatus.UNUSABLE, too_late=True), StoppedTooLate(steps=4)),
+        (point(ResumeStatus.ANEW, resumed_after=0, resumed_steps=4), StartedOver(resumed_steps=4)),
+        (point(ResumeStatus.UNUSABLE, errors=BROKEN), ResumeUnusable(errors=BROKEN)),
+        (point(ResumeStatus.UNUSABLE, errors=BROKEN, stopping=True), StopUnusable(errors=BROKEN)),
+        (point(ResumeStatus.UNUSABLE), NoWeights()),
+        (None, RunsMustMatch()),
     ],
 )
-def test_a_resume_that_did_not_happen_is_inconclusive(
-    stopped: Run, resumed: Run, trained: int, detail: GateDetail
-) -> None:
-    assert check.same_after_resume(group(), stopped, resumed, trained) == inconclusive(GateName.RESUME, detail)
-
-
-def test_without_weights_or_matching_runs_no_resume_is_judged() -> None:
-    blind = group(runs=(run(digest=None),))
-    gate = check.same_after_resume(blind, run(steps=2), run(digest=None), 2)
-    assert gate == inconclusive(GateName.RESUME, NoWeights())
-    for changed in (group(Verdict.NONDETERMINISTIC), group(runs=())):
-        gate = check.same_after_resume(changed, run(steps=2), run(), 2)
-        assert gate == inconclusive(GateName.RESUME, RunsMustMatch())
+def test_a_resume_that_did_not_happen_is_inconclusive(tried: ResumedPoint | None, detail: GateDetail) -> None:
+    assert check.same_after_resume(group(), tried) == inconclusive(GateName.RESUME, detail)

@@ -31,6 +31,7 @@ LENGTHY = {
     "docs/how-to/once-in-twenty-runs.md",
     "docs/how-to/resume.md",
     "docs/how-to/takes-a-day.md",
+    "docs/resuming.md",
     "docs/tutorial.md",
 }
 """Pages whose short commands take half a minute and more together, so that only ``make test-pages`` runs them."""

@@ -87,6 +87,7 @@ from detaudit.model.problems import Failed, RunsMissing, RunUnusable, TimedOut
 from detaudit.model.sources import NoSecondLocale, NotImported
 from detaudit.model.warnings import FlagOverridden, LeftoversUnchecked, SettingsDiffer
 from tests.report.fixes import FIXES
+from tests.report.resumes import RESUMPTIONS
 
 RECIPE = AppliedRecipe(name="seeds", seed=0, flags=("torch-seed",))
 RANK = RankRecord(
@@ -315,6 +316,7 @@ REPORTS: dict[str, Report] = {
     "vary": VARIATION_BISECTION,
     "trace": TRACE,
     "fix": FIXES["fix-proven"],
+    "resume": RESUMPTIONS["resume-differs"],
     "check": CHECK,
     "compare": COMPARISON,
 }

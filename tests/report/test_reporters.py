@@ -48,6 +48,7 @@ from tests.report.bisections import BISECTIONS
 from tests.report.checks import REPORTS
 from tests.report.comparisons import COMPARISONS
 from tests.report.fixes import FIXES
+from tests.report.resumes import RESUMPTIONS
 from tests.report.traces import TRACES
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -157,7 +158,7 @@ AUDITS = {
 }
 
 
-ALL: dict[str, Report] = {**AUDITS, **BISECTIONS, **COMPARISONS, **FIXES, **REPORTS, **TRACES}
+ALL: dict[str, Report] = {**AUDITS, **BISECTIONS, **COMPARISONS, **FIXES, **REPORTS, **RESUMPTIONS, **TRACES}
 
 
 IN_ALL_FORMATS = ("nondeterministic", "fixed", "traced-kernel")

@@ -24,7 +24,7 @@ def test_it_is_a_schema_of_this_version() -> None:
     assert SCHEMA["version"] == SCHEMA_VERSION
     assert SCHEMA["$id"].endswith(f":{SCHEMA_VERSION}")
     kinds = {one["properties"]["kind"]["enum"][0]: one for one in SCHEMA["$defs"].values() if is_report(one)}
-    assert set(kinds) == {"run", "bisect", "vary", "trace", "fix", "compare", "check"}
+    assert set(kinds) == {"run", "bisect", "vary", "trace", "fix", "resume", "compare", "check"}
     assert {one["properties"]["schema_version"]["const"] for one in kinds.values()} == {SCHEMA_VERSION}
 
 

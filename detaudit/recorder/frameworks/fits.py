@@ -75,6 +75,7 @@ class FitTraining(Training):
 
     def begin(self, name: str, data: Any) -> None:
         """Record what a fit is called with, and the random generators. Seeds in its parameters are no data."""
+        self.begins()
         self.generators()
         if not self.wants("batch", "rng"):
             return

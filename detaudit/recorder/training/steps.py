@@ -8,6 +8,7 @@ import threading
 from ..process import guard
 from ..process.log import PendingEvents
 from . import digest, generators
+from .held import Held
 from .outputs import Outputs
 from .weights import EachWeight, HeldWeights, is_due, is_listed
 
@@ -16,7 +17,7 @@ from .weights import EachWeight, HeldWeights, is_due, is_listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from ..process.recorder import Recorder
@@ -121,6 +122,8 @@ class Training:
         self.lane, self.owns_states, self._listed = recorder.lane, main is None, main is None
         self._sink, self._stages, self._stepped = recorder.sink, recorder.stages, recorder.stepped
         self._until = recorder.until
+        self._resumable: Held = Held() if main is None else main._resumable
+        self.held: Callable[[], Iterable[tuple[str, str, str, str]]] = tuple
         self.ends_late = True
         self.states: list[State] = []
         self.outputs: Outputs = Outputs(framework, recorder, reader) if main is None else main.outputs
@@ -195,6 +198,15 @@ class Training:
         """Return whether to record any of these stages."""
         return not self._stages.isdisjoint(stages)
 
+    def begins(self) -> None:
+        """Note that the next step begins, or goes on: see Held."""
+        if self._resumable and not self.pending:
+            self._resumable.begins(self)
+
+    def held_at(self, step: int, values: Sequence[Sequence[str]]) -> None:
+        """Write what this training held when a step began."""
+        self._sink.write({"k": "held", "fw": self._framework, "lane": self.lane, "step": step, "values": values})
+
     def inputs(self, tensors: Sequence[Any]) -> None:
         """Record the inputs of the model in the current step."""
         guard.raise_postponed()
@@ -218,6 +230,8 @@ class Training:
 
     def loss(self, tensor: Any, dtype: str | None = None) -> None:
         """Keep a loss of the current step, see CurrentStep. Its value is read when the step is written."""
+        if self._resumable and self._resumable.seen != self.steps:
+            self.begins()  # no model was seen to be called
         self.generators()
         guard.raise_postponed()
         self._current.add_loss(tensor, dtype)
@@ -245,6 +259,7 @@ class Training:
         self.weights.hold(key, tensors, owner)
         self._stepped(self.steps)
         self.write()
+        self._resumable.ended(self)
 
     def _update(self, key: Any, tensors: Sequence[Any]) -> None:
         parts = self._reader.parts(tensors)
@@ -276,6 +291,7 @@ class Training:
         """Count a step with known losses but unknown weights, such as one inside a compiled loop."""
         self._end_step()
         self._stepped(self.steps)
+        self._resumable.ended(self)
 
     def write(self) -> None:
         """Write the events of the steps that ended, with one system call."""

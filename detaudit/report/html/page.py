@@ -5,9 +5,9 @@ import shlex
 import msgspec
 
 from detaudit.compat import assert_never
-from detaudit.model import Audit, Bisection, Check, Comparison, Fix, Report, Trace, VariationBisection
+from detaudit.model import Audit, Bisection, Check, Comparison, Fix, Report, Resumption, Trace, VariationBisection
 from detaudit.model.figures import Figures
-from detaudit.report import checks, fixes, groups
+from detaudit.report import checks, fixes, groups, resumes
 from detaudit.report import sections as layout
 from detaudit.report.document import Answer, Code, Interrupted, Items, Mood, NextSteps, Notes, Text, Warnings, section
 from detaudit.report.findings import script_of
@@ -76,6 +76,8 @@ def _parts(report: Report, figures: Figures) -> tuple[Part | None, Part | None, 
     match report:
         case Fix():
             return None, None, [*_fix(report), *run.parts(report, figures)]
+        case Resumption():
+            return None, None, [*_resumption(report), *run.parts(report, figures)]
         case Trace():
             return None, trace.why(report), trace.parts(report, figures)
         case Bisection() | VariationBisection():
@@ -97,4 +99,12 @@ def _fix(fix: Fix) -> list[Part]:
         ),
         *blocks("remains", "What remains", [section(Text(list(fixes.remains(fix))))]),
         *blocks("tried", "What was tried", [section(Notes(fixes.notes(fix)))]),
+    ]
+
+
+def _resumption(resumption: Resumption) -> list[Part]:
+    return [
+        *blocks("stops", "Stops", [section(resumes.table(resumption))]),
+        *blocks("lost", "What was lost", [section(Items(list(resumes.lines(resumption))))]),
+        *blocks("tried", "What was tried", [section(Notes(resumes.notes(resumption)))]),
     ]

@@ -17,6 +17,7 @@ from ...training.outputs import values_in
 from ...training.steps import Training
 from ...training.weights import EVERY_STEP_BYTES
 from ..hyperparameters import STAGE, Hyperparameters
+from .held import held
 from .modules import Calls, ModuleStates, data_in, in_loader_worker, targets_of
 from .reader import TorchReader
 
@@ -613,11 +614,14 @@ class Torch(framework.Framework[Steps]):
         if self.training.wants("state"):
             self.training.states.append(self._modules)
             self._modules.install(hooks.anywhere)
+        self.training.held = lambda: held(torch, self._modules, self._reader)
 
     def _on_call(self, module: Any, call: Any, learns: bool) -> None:
         self._modules.ran(module)
         if call is None:
             return
+        if learns:
+            self.now.training.begins()
         if learns and self.training.wants("batch"):
             data = [one for one in data_in(self._torch, call) if self._modules.tensors(one)]
             self.now.training.inputs(data)

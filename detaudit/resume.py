@@ -1,0 +1,252 @@
+"""The job behind ``resume``, and behind the gate of a check: stop a training, resume it, and name what was lost."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from msgspec import structs
+
+from detaudit import store, wire
+from detaudit.audit import Auditor
+from detaudit.judge import comparer, resumed
+from detaudit.launch import Launcher, RunSpec, refusals
+from detaudit.launch.plan import Settings, plan_group
+from detaudit.launch.target import Target
+from detaudit.model import Audit, Group, Run, Stage, Status, Verdict
+from detaudit.model.fact import now
+from detaudit.model.problems import Killed
+from detaudit.model.resume import Place, ResumedPoint, ResumeStatus, Resumption
+from detaudit.runner import Limits, Observer, Result, Runner
+from detaudit.runs import log
+from detaudit.runs.status import compared
+
+# Stop a training and resume it, and compare what it did with an uninterrupted run.
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """A run that was stopped after a step, and the one that went on with what it had left in the same folder."""
+
+    stopped: Result
+    resumed: Result
+    after: int | None
+    cwd: Path
+
+
+def stops_of(
+    settings: Settings, launcher: Launcher, observer: Observer, group: Group, resume: Target, stop: Target | None
+) -> "Stops | None":
+    """Return what stops the training that ran uninterrupted as ``group`` says, None if those runs do not match."""
+    run = group.first_finished
+    if run is None or group.verdict is not Verdict.DETERMINISTIC:
+        return None
+    runner = Runner(settings, launcher, observer)
+    processes = log.read_run(settings.out / run.log_dir)
+    spec = plan_group(settings, settings.recipes[0], runner.space, {}).spec(run.id)
+    return Stops(settings, runner, Result(run, processes, compared(spec, processes)), resume, stop)
+
+
+class Stops:
+    """Stops and resumes the training of ``settings``, of which ``whole`` is an uninterrupted run.
+
+    ``stop`` stops by itself; if there is none, the target of the settings ends itself after a step.
+    """
+
+    def __init__(self, settings: Settings, runner: Runner, whole: Result, resume: Target, stop: Target | None) -> None:
+        self._settings, self._runner, self._whole = settings, runner, whole
+        self._resume, self._stop = resume, stop
+        self._number = 0
+        self.runs = 0
+
+    @property
+    def steps(self) -> int:
+        """The steps of an uninterrupted run."""
+        return self._whole.run.steps
+
+    def once(self) -> ResumedPoint:
+        """Return what came of one stop, after half of the steps."""
+        if self._stop is not None:
+            return self.point(Place.BY_ITSELF, None)
+        half = self.point(Place.BETWEEN, max(1, self.steps // 2))
+        return structs.replace(half, place=Place.AT) if half.resumed_after == half.stopped_after else half
+
+    def points(self) -> Iterator[ResumedPoint]:
+        """Yield what came of stops between two checkpoints, right after one, and before the first one."""
+        if self._stop is not None:
+            yield self.point(Place.BY_ITSELF, None)
+            return
+        half = self.point(Place.BETWEEN, max(1, self.steps // 2))
+        places = {one.place: one for one in self._around(half)}
+        yield from (places[place] for place in Place if place in places)
+
+    def _around(self, half: ResumedPoint) -> Iterator[ResumedPoint]:
+        """Yield a first point by the place where it turned out to be, then those that are missing."""
+        after, stopped = half.resumed_after, half.stopped_after
+        if after is None or half.too_late or half.stopping:
+            yield half
+            return
+        if after == 0:  # there was no checkpoint by then
+            yield structs.replace(half, place=Place.BEFORE)
+            if self.steps - 1 > stopped:
+                late = self.point(Place.BETWEEN, self.steps - 1)
+                at = late.resumed_after == late.stopped_after
+                yield structs.replace(late, place=Place.AT if at else Place.BETWEEN)
+            return
+        if after < stopped:
+            yield half
+            yield self.point(Place.AT, after)
+        else:
+            yield structs.replace(half, place=Place.AT)
+            if stopped + 1 < self.steps:
+                later = self.point(Place.BETWEEN, stopped + 1)
+                if later.resumed_after != later.stopped_after:  # otherwise each step has a checkpoint
+                    yield later
+        if after > 1:
+            first = self.point(Place.BEFORE, 1)
+            if not first.resumed_after:
+                yield first
+
+    def point(self, place: Place, after: int | None) -> ResumedPoint:
+        """Stop after a step, by itself if that is None, resume, and return what came of it."""
+        self._number += 1
+        tried = self._try(after)
+        whole, stopped, again = self._whole, tried.stopped, tried.resumed
+        point = ResumedPoint(
+            place=place,
+            status=ResumeStatus.UNUSABLE,
+            stopped_after=stopped.run.steps if after is None else min(after, stopped.run.steps),
+            steps=whole.run.steps,
+            resumed_after=tried.after,
+            resumed_steps=max((len(resumed.steps_of(part)) for part in again.record.parts), default=0),
+            uninterrupted=whole.run.ranks,
+            resumed=again.run.ranks,
+        )
+        if not _stopped(stopped.run):
+            return structs.replace(point, errors=stopped.run.errors, stopping=True)
+        if stopped.run.steps >= whole.run.steps:
+            return structs.replace(point, too_late=True)
+        if again.run.status is not Status.OK:
+            return structs.replace(point, errors=again.run.errors)
+        if tried.after == 0 and point.resumed_steps >= whole.run.steps:
+            return structs.replace(point, status=ResumeStatus.ANEW)
+        if not whole.run.has_weights:
+            return point
+        pairs = zip(whole.record.trainings, again.record.trainings, strict=False)
+        if resumed.same_end(whole.run, again.run, pairs):
+            return structs.replace(point, status=ResumeStatus.MATCHES)
+        return self._explained(structs.replace(point, status=ResumeStatus.DIFFERS), tried)
+
+    def _try(self, after: int | None) -> _Tried:
+        stop = {wire.ENV_STOP: str(after)} if after is not None else {}
+        first = self._spec(self._stop or self._settings.target, "stopped", stop)
+        then = self._spec(self._resume, "resumed", {wire.ENV_HELD: "1"})
+        with self._runner.space.with_copy(first.copy_name, first.slot.name).fresh():
+            stopped = self._run(first, carry_on=True)
+            again = self._run(then, carry_on=True)
+        wholes, parts = self._whole.record.trainings, again.record.trainings
+        step = after if after is not None else stopped.run.steps
+        where = resumed.resumed_after(wholes[0], parts[0], step) if wholes and parts else None
+        return _Tried(stopped, again, where, first.cwd)
+
+    def _explained(self, point: ResumedPoint, tried: _Tried) -> ResumedPoint:
+        """Return a point at which results differ with what was lost, as one run more shows what was held then."""
+        read, files = resumed.checkpoints(tried.stopped.record, tried.resumed.processes, tried.cwd)
+        point = structs.replace(point, checkpoints=files)
+        if tried.after is None:
+            return point
+        step = str(tried.after + 1)
+        held = self._run(
+            self._spec(self._settings.target, "held", {wire.ENV_HELD: step, wire.ENV_STOP: step}), carry_on=False
+        )
+        pairs = zip(self._whole.record.trainings, tried.resumed.record.trainings, strict=False)
+        for rank, (whole, again) in enumerate(pairs):
+            first = resumed.first_difference(whole, again, tried.after, rank)
+            ours = resumed.held_by(held.processes, whole) if self._repeats(held, tried.after) else None
+            both = resumed.Resumed(
+                whole, again, tried.after, ours, resumed.held_by(tried.resumed.processes, again), tuple(read)
+            )
+            lost = both.lost(first)
+            if lost or first is not None:
+                return structs.replace(point, first_difference=first, lost=lost)
+        return point
+
+    def _repeats(self, held: Result, after: int) -> bool:
+        """Whether a run more did what the uninterrupted one did up to a step, so that what it held counts."""
+        difference = comparer.first_difference(self._whole.record, held.record, through=after, shared=True)
+        return difference is None or difference.stage is Stage.STEPS
+
+    def _run(self, spec: RunSpec, *, carry_on: bool) -> Result:
+        self.runs += 1
+        return self._runner.run(self._number, spec, Limits(), carry_on=carry_on)
+
+    def _spec(self, target: Target, name: str, variables: dict[str, str]) -> RunSpec:
+        recipe = structs.replace(self._settings.recipes[0], name=name)
+        refused = refusals.refused(recipe.flags, target)
+        settings = replace(self._settings, target=target)
+        spec = plan_group(settings, recipe, self._runner.space, refused).spec(1)
+        folder = spec.folder.with_name(str(self._number))
+        return replace(spec, folder=folder, env={**spec.env, **variables})
+
+
+def _stopped(run: Run) -> bool:
+    """Whether a run ended as it was to: by itself, or by the signal that it sent itself."""
+    by_signal = any(isinstance(error, Killed) and error.signal == "SIGTERM" for error in run.errors)
+    return run.status in (Status.OK, Status.STOPPED) or by_signal or run.exit_code == 143
+
+
+# Run the uninterrupted runs, then each stop.
+
+
+@dataclass(frozen=True)
+class ResumeRequest:
+    """What to stop and resume: the target of ``settings``, or ``stop``, and the target that goes on."""
+
+    settings: Settings
+    resume: Target
+    stop: Target | None = None
+
+
+class Resumer:
+    """Stops and resumes one training. After an interruption, ``result`` has what finished before it."""
+
+    def __init__(self, request: ResumeRequest, launcher: Launcher, observer: Observer | None = None) -> None:
+        self._request, self._launcher, self._observer = request, launcher, observer or Observer()
+        self._auditor = Auditor(request.settings, launcher, self._observer)
+        self._audit: Audit | None = None
+        self._points: list[ResumedPoint] = []
+        self._runs = 0
+
+    def run(self) -> Resumption:
+        """Run the training uninterrupted, then stop and resume it at each point."""
+        settings = self._request.settings
+        self._audit = self._auditor.run()
+        group = self._audit.groups[0]
+        stops = stops_of(settings, self._launcher, self._observer, group, self._request.resume, self._request.stop)
+        for point in stops.points() if stops is not None else ():
+            self._points.append(point)
+            self._runs = stops.runs if stops is not None else 0
+            store.save(settings.out, self.result())
+        return self.result()
+
+    def result(self, interrupted: bool = False) -> Resumption:
+        """Return what is known so far."""
+        audit = self._auditor.result(interrupted)
+        fields = {name: getattr(audit, name) for name in structs.asdict(audit)}
+        uninterrupted = sum(len(group.runs) for group in audit.groups)
+        return Resumption(
+            **{**fields, "verdict": self._verdict(audit), "next_steps": (), "ended": now()},
+            resume=self._request.resume.words,
+            stop=self._request.stop.words if self._request.stop is not None else (),
+            points=tuple(self._points),
+            total_runs=uninterrupted + self._runs,
+        )
+
+    def _verdict(self, audit: Audit) -> Verdict:
+        statuses = {point.status for point in self._points}
+        if audit.verdict is not Verdict.DETERMINISTIC:
+            return Verdict.INCONCLUSIVE
+        if ResumeStatus.DIFFERS in statuses:
+            return Verdict.NONDETERMINISTIC
+        tested = [point for point in self._points if point.place is not Place.BEFORE]
+        matches = bool(tested) and all(point.status is ResumeStatus.MATCHES for point in tested)
+        return Verdict.DETERMINISTIC if matches else Verdict.INCONCLUSIVE

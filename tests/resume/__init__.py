@@ -1,0 +1,1 @@
+"""Trainings that lose one thing when they are resumed, and controls that lose nothing."""
