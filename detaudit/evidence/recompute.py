@@ -29,6 +29,7 @@ from detaudit.model import (
     Stage,
     Status,
     Training,
+    Verdict,
     record_of,
     shorter,
 )
@@ -47,6 +48,9 @@ TAKEN = {
         "across",
         "target",
         "loss_pattern",
+        "data",
+        "installed",
+        "options",
     ),
     "environment": (
         *("detaudit", "system", "machine", "cpu", "instructions", "cpus", "libc", "gpus", "driver", "variables"),
@@ -125,6 +129,9 @@ def _of_audit(audit: Audit, folder: Path, where: str) -> tuple[list[str], list[s
         if isinstance(group.reason, _SHARED):
             open_.append(f"{name}: whether runs at once had enough of the machine")
             again = replace(again, verdict=group.verdict, reason=group.reason, confidence=group.confidence)
+        if group.earlier:
+            open_.append(f"{name}: what earlier audits showed, whose logs are not in the archive")
+            again = _with_earlier(again, group)
         differing += _differing(f"{where}groups.{number}", _logged(group), _logged(again))
         differing += [
             f"{where}groups.{number}.runs: run {run.id} is not number {place}, or its logs are not in {run.log_dir}"
@@ -240,6 +247,16 @@ def _target(words: Sequence[str]) -> Target:
     if len(words) > 1 and words[0] == "-m":
         return Target(arguments=tuple(words[2:]), module=words[1])
     return Target(arguments=tuple(words) or ("python",))
+
+
+def _with_earlier(again: Group, group: Group) -> Group:
+    """Return what was judged again with the earlier runs that a group counts."""
+    runs, differing = (sum(getattr(one, name) for one in group.earlier) for name in ("runs", "differing"))
+    again = replace(again, earlier=group.earlier)
+    if differing:
+        return replace(again, verdict=Verdict.INCONCLUSIVE, reason=group.reason)
+    surer = verdict.confidence(again.compared + runs) if again.confidence is not None else None
+    return replace(again, confidence=surer)
 
 
 def _logged(group: Group) -> dict[str, Any]:
