@@ -1,5 +1,6 @@
 """Which files of a results folder are archived, and what later hashing says of itself."""
 
+import json
 import os
 from pathlib import Path
 
@@ -38,13 +39,14 @@ def test_what_cannot_be_hashed_is_named_with_the_reason(
         os.utime(path, (0, 0))
     os.utime(new)
     monkeypatch.setattr(materials, "_started", lambda report: 1000.0)
-    lines = [f'{{"k":"data","path":"{path}"}}\n' for path in (small, large, new, kept.cwd / "gone")]
-    logs.write_text(logs.read_text() + "".join(lines))
+    read = [str(path) for path in (small, large, new, kept.cwd / "gone")]
+    logs.write_text(logs.read_text() + json.dumps({"k": "data", "paths": read, "spent": True}) + "\n")
     used, _ = materials.collect(kept.report, kept.out, kept.cwd, budget=FileBudget(60, 1000))
     assert [(one.name, one.size, one.later) for one in used.data] == [("small", 10, False)]
     why = {one.name: one.why for one in used.unhashed}
     assert "the budget of 60 s or 1000 bytes was spent" in why["large"]
     assert why["new"] == "it changed after the audit began"
     assert why["gone"] == "it cannot be read: No such file or directory"
+    assert why["more data files"] == "a process read more files than it noted"
     assert why["packages"] == "python does not list them"
     assert why["git"] == "no repository"

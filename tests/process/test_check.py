@@ -317,7 +317,7 @@ def toys(project: Project) -> Project:
 @pytest.mark.slow
 def test_toy_trainings_match_their_small_lock_file(toys: Project) -> None:
     lock = toys.folder / "detaudit.lock.json"
-    assert lock.stat().st_size <= 10_000
+    assert lock.stat().st_size <= 10_500
     assert max(map(len, lock.read_text().splitlines())) < 1000
     same = check(toys)
     assert (same.code, states(same)["same as baseline"]) == (0, "passed"), same.json["audits"]

@@ -96,7 +96,7 @@ def test_the_outermost_calls_of_torch_are_results(tmp_path: Path) -> None:
 
 def test_an_evaluation_is_deterministic(project: Project) -> None:
     project.write("evaluate.py", EVALUATED + "    print(model(x))\n")
-    done = project.run("evaluate.py", "--runs", "2")
+    done = project.run("evaluate.py", "--runs", "2", "--full")
     assert done.code == 0, done.out
     group = done.json["groups"][0]
     assert group["stages"] == ["init", "rng", "batch", "output"]
@@ -132,13 +132,13 @@ def test_how_often_a_benchmark_repeats_a_call_is_no_difference(
 ) -> None:
     benchmark = BENCHMARKS[name].replace("torch.nn.Linear(4, 2)", "torch.nn.Sequential(model)")
     project.write("evaluate.py", EVALUATED + benchmark + "\n    " + last + "\n")
-    done = project.run("evaluate.py", "--runs", "2")
+    done = project.run("evaluate.py", "--runs", "2", "--full")
     assert done.code == code, done.out
 
 
 def test_an_evaluation_in_training_mode_is_not(project: Project) -> None:
     project.write("evaluate.py", EVALUATED + "    torch.seed()\n    model.train()\n    model(x)\n    model(x)\n")
-    done = project.detaudit("run", "evaluate.py", "--runs", "2")
+    done = project.detaudit("run", "evaluate.py", "--runs", "2", "--full")
     assert done.code == 1, done.out
     assert "CALLS" in done.out
     assert "SUM OF WEIGHTS" not in done.out
@@ -148,7 +148,7 @@ def test_an_evaluation_in_training_mode_is_not(project: Project) -> None:
 @pytest.mark.slow
 def test_an_evaluation_between_the_steps_is_no_result(project: Project) -> None:
     project.write("train.py", TRAINED + "    model(x)\n")
-    done = project.run("train.py", "--runs", "2")
+    done = project.run("train.py", "--runs", "2", "--full")
     assert done.code == 0, done.out
     assert done.json["groups"][0]["runs"][0]["ranks"][0]["output_digest"]
 
@@ -156,7 +156,7 @@ def test_an_evaluation_between_the_steps_is_no_result(project: Project) -> None:
 @pytest.mark.slow
 def test_an_evaluation_after_the_last_update_is_a_result(project: Project) -> None:
     project.write("train.py", TRAINED + "    look()\n")
-    done = project.run("train.py", "--runs", "2")
+    done = project.run("train.py", "--runs", "2", "--full")
     assert done.code == 1, done.out
     first, second = (run["ranks"][0] for run in done.json["groups"][0]["runs"])
     assert (first["digest"], first["state_digest"]) == (second["digest"], second["state_digest"])

@@ -112,7 +112,7 @@ def scripts(names: Iterable[str]) -> list[object]:
 def test_a_state_that_differs_is_named(project: Project, name: str) -> None:
     text, step, site = DIFFERENT[name]
     project.write("train.py", dedent(NETWORK) + dedent(text))
-    done = project.run("train.py", "--runs", "2")
+    done = project.run("train.py", "--runs", "2", "--full")
     assert done.code == 1, done.out
     found = done.json["groups"][0]["first_difference"]
     assert (found["step"], found["stage"], found["site"]) == (step, "state", site)
@@ -150,7 +150,7 @@ QUANTIZED = """
 @pytest.mark.parametrize(("data", "code"), [("noise(16, 4)", 1), ("torch.ones(16, 4)", 0)])
 def test_a_quantized_model_is_compared_by_its_scales(project: Project, data: str, code: int) -> None:
     project.write("train.py", dedent(NETWORK) + dedent(QUANTIZED.replace("CALIBRATION", data)))
-    done = project.run("train.py", "--runs", "2")
+    done = project.run("train.py", "--runs", "2", "--full")
     assert done.code == code, done.out
     assert done.json["groups"][0]["runs"][0]["warnings"] == []
 
@@ -177,7 +177,7 @@ KERAS = """
 @pytest.mark.parametrize(("look", "step"), [(3, 4), (1, 3), (None, None)], ids=["at the end", "between", "never"])
 def test_the_state_of_a_keras_model(project: Project, look: int | None, step: int | None) -> None:
     project.write("train.py", dedent(KERAS) + f"main({look})\n")
-    done = project.run("train.py", "--runs", "2")
+    done = project.run("train.py", "--runs", "2", "--full")
     (group,) = done.json["groups"]
     assert group["runs"][0]["warnings"] == []
     if look is None:
@@ -212,7 +212,7 @@ MODULE = """
 @pytest.mark.parametrize("seeded", [True, False])
 def test_a_module_of_tensorflow_that_no_optimizer_updates(project: Project, seeded: bool) -> None:
     project.write("train.py", dedent(KERAS) + dedent(MODULE).replace("SEEDED", str(seeded)))
-    done = project.run("train.py", "--runs", "2")
+    done = project.run("train.py", "--runs", "2", "--full")
     (group,) = done.json["groups"]
     assert group["runs"][0]["warnings"] == []
     assert done.code == (0 if seeded else 1), done.out

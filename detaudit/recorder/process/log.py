@@ -33,6 +33,7 @@ class LogFile:
         self._file, self._size = (status.st_dev, status.st_ino), status.st_size
 
     def _is_own(self) -> bool:
+        known = self._size  # before the system is asked: a signal handler may append meanwhile
         try:
             status = os.fstat(self._descriptor)
         except OSError as error:
@@ -40,7 +41,7 @@ class LogFile:
             return False
         if (status.st_dev, status.st_ino) != self._file:
             return False
-        if status.st_size < self._size:
+        if status.st_size < known:
             raise OSError("the file was cut")
         self._size = status.st_size
         return True
@@ -54,11 +55,10 @@ class LogFile:
 
     def append(self, data: bytes) -> None:
         """Append bytes with one system call. Raises OSError if not all of them could be written."""
-        if not self._is_own():
-            self._attach(private.opener(self.path, _OPTIONS))
+        before = self.size
         if os.write(self._descriptor, data) < len(data):
             raise OSError("not all of it could be written")
-        self._size += len(data)
+        self._size = max(self._size, before + len(data))  # at the least: a signal handler may have appended too
 
     def close(self) -> None:
         """Close the file."""
