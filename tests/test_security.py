@@ -25,8 +25,9 @@ ALLOWED = {
     "mlflow_server.py": {"import mlflow"},
     "storage.py": {"import fsspec"},
     "ray_driver.py": {"import socket"},
+    "notebooks/run.py": {"compile()", "eval()"},
 }
-"""What three modules may do: connect to the server, or the cluster, that the user names."""
+"""What four modules may do: connect to the server, or the cluster, that the user names; run the user's cells."""
 
 BUILTINS = {"__import__", "compile", "eval", "exec"}
 CALLS = {
@@ -72,7 +73,8 @@ def dangers(tree: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_module_does_nothing_dangerous(path: Path) -> None:
-    assert set(dangers(ast.parse(path.read_text()))) <= ALLOWED.get(path.name, set())
+    allowed = next((what for name, what in ALLOWED.items() if path.as_posix().endswith(f"/{name}")), set())
+    assert set(dangers(ast.parse(path.read_text()))) <= allowed
 
 
 @pytest.mark.parametrize(

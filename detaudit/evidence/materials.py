@@ -17,7 +17,7 @@ from detaudit.errors import AuditNotFoundError
 from detaudit.launch.target import training_python, which
 from detaudit.launch.workspace import WORK, repository_root
 from detaudit.model import Audit, Check, Comparison
-from detaudit.model.fact import encode
+from detaudit.model.fact import duration, encode
 from detaudit.model.outputs import FileBudget
 from detaudit.runs import environment
 from detaudit.runs.log_records import Data, SettingsLine, lines_of
@@ -195,7 +195,7 @@ class _Hashing:
             if not self._later and status.st_mtime >= self._started + 1:
                 self._leave(name, "it changed after the audit began")
             elif status.st_size > self._bytes or time.monotonic() > self._end:
-                spent = f"{self._budget.seconds:g} s or {self._budget.bytes} bytes"
+                spent = f"{duration(self._budget.seconds, '.0f')} or {self._budget.bytes} bytes"
                 self._leave(name, f"the budget of {spent} was spent (--file-budget)")
             else:
                 digest, size = sha256(path)

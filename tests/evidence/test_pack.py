@@ -44,7 +44,7 @@ def test_what_cannot_be_hashed_is_named_with_the_reason(
     used, _ = materials.collect(kept.report, kept.out, kept.cwd, budget=FileBudget(60, 1000))
     assert [(one.name, one.size, one.later) for one in used.data] == [("small", 10, False)]
     why = {one.name: one.why for one in used.unhashed}
-    assert "the budget of 60 s or 1000 bytes was spent" in why["large"]
+    assert "the budget of 1 min 00 s or 1000 bytes was spent" in why["large"]
     assert why["new"] == "it changed after the audit began"
     assert why["gone"] == "it cannot be read: No such file or directory"
     assert why["more data files"] == "a process read more files than it noted"

@@ -13,7 +13,7 @@ from tests.report.traces import TRACES
 BUGS = bugs()
 VERSIONS = {"torch": "2.13", "tensorflow": "2.21", "keras": "3.15"}
 
-OF_A_TRACE = {"torch_race"}
+OF_A_TRACE = {"tf_parallel_map", "torch_race"}
 """What only runs show: a flag fixes it that nothing in the code asks for."""
 
 REFUSED_BY_RUNS = {"torch_epochs"}
