@@ -92,15 +92,20 @@ def edited(report: Audit | Check, folder: Path) -> tuple[list[str], list[str]]:
     return differing, open_
 
 
-def edited_comparison(report: Comparison, folder: Path) -> list[str]:
-    """Return in what a comparison is not what the two sides in ``folder`` show."""
+_NARROWED = ("--loss-pattern", "--until")
+
+
+def edited_comparison(report: Comparison, folder: Path) -> tuple[list[str], list[str]]:
+    """Return in what a comparison is not what the two sides in ``folder`` show, and what was not judged again."""
+    narrowed = [option for option in _NARROWED if any(word.split("=")[0] == option for word in report.command)]
+    if narrowed or report.through is not None:
+        return [], [f"the comparison: it was narrowed by {' and '.join(narrowed) or 'the ends of its sides'}"]
     ours, theirs = (load(str(side), recipe) for side, recipe in _sides(report, folder))
     again = compare(
         ours.recording, theirs.recording, names=(report.a.name, report.b.name), command=report.command, warnings=()
     )
-    if report.through is not None:
-        return []
-    return _differing("", replace(report, warnings=(), next_steps=()), replace(again, warnings=(), next_steps=()))
+    differing = _differing("", replace(report, warnings=(), next_steps=()), replace(again, warnings=(), next_steps=()))
+    return differing, []
 
 
 def _sides(report: Comparison, folder: Path) -> Iterator[tuple[str, str | None]]:

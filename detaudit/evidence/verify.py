@@ -119,13 +119,13 @@ def _judge_again(verified: Verified, folder: Path) -> None:
     try:
         if isinstance(report, Comparison):
             results = None
-            verified.edited += recompute.edited_comparison(report, folder)
+            differing, taken = recompute.edited_comparison(report, folder)
         else:
             results = folder / pack.RESULTS
             differing, taken = recompute.edited(report, results)
             verified.edited += _code(verified)
-            verified.edited += differing
-            verified.taken += taken
+        verified.edited += differing
+        verified.taken += taken
         if version == __version__ and pack.html(report, results) != (folder / pack.HTML).read_bytes():
             verified.edited.append(f"{pack.HTML} is not the page of this report")
     except (DetauditError, OSError) as error:

@@ -130,6 +130,9 @@ def test_a_comparison_and_a_check_have_archives_too(project: Project, seeded: st
     checked = project.detaudit("verify", "compare.zip")
     assert checked.code == 0, checked.out
     assert "identical, judged again from its logs" in checked.out
+    assert project.detaudit("compare", "a", "b", "--until", "2", "--evidence", "narrow.zip").code == 0
+    checked = project.detaudit("verify", "narrow.zip")
+    assert (checked.code, "the comparison: it was narrowed by --until" in checked.out) == (0, True), checked.out
     project.write("detaudit.yaml", f"audits:\n  one:\n    command: {seeded}\n    runs: 2\n    baseline: false\n")
     assert project.detaudit("check", "--evidence", "check.zip").code == 0
     checked = project.detaudit("verify", "check.zip")
