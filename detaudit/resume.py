@@ -47,13 +47,15 @@ def stops_of(
 
 
 class Stops:
-    """Stops and resumes the training of ``settings``, of which ``whole`` is an uninterrupted run.
+    """Stops and resumes the training of ``settings``, of which ``uninterrupted`` is an uninterrupted run.
 
     ``stop`` stops by itself; if there is none, the target of the settings ends itself after a step.
     """
 
-    def __init__(self, settings: Settings, runner: Runner, whole: Result, resume: Target, stop: Target | None) -> None:
-        self._settings, self._runner, self._whole = settings, runner, whole
+    def __init__(
+        self, settings: Settings, runner: Runner, uninterrupted: Result, resume: Target, stop: Target | None
+    ) -> None:
+        self._settings, self._runner, self._uninterrupted = settings, runner, uninterrupted
         self._resume, self._stop = resume, stop
         self._number = 0
         self.runs = 0
@@ -61,7 +63,7 @@ class Stops:
     @property
     def steps(self) -> int:
         """The steps of an uninterrupted run."""
-        return self._whole.run.steps
+        return self._uninterrupted.run.steps
 
     def once(self) -> ResumedPoint:
         """Return what came of one stop, after half of the steps."""
@@ -110,29 +112,29 @@ class Stops:
         """Stop after a step, by itself if that is None, resume, and return what came of it."""
         self._number += 1
         tried = self._try(after)
-        whole, stopped, again = self._whole, tried.stopped, tried.resumed
+        uninterrupted, stopped, again = self._uninterrupted, tried.stopped, tried.resumed
         point = ResumedPoint(
             place=place,
             status=ResumeStatus.UNUSABLE,
             stopped_after=stopped.run.steps if after is None else min(after, stopped.run.steps),
-            steps=whole.run.steps,
+            steps=uninterrupted.run.steps,
             resumed_after=tried.after,
             resumed_steps=max((len(resumed.steps_of(part)) for part in again.record.parts), default=0),
-            uninterrupted=whole.run.ranks,
+            uninterrupted=uninterrupted.run.ranks,
             resumed=again.run.ranks,
         )
         if not _stopped(stopped.run):
             return structs.replace(point, errors=stopped.run.errors, stopping=True)
-        if stopped.run.steps >= whole.run.steps:
+        if stopped.run.steps >= uninterrupted.run.steps:
             return structs.replace(point, too_late=True)
         if again.run.status is not Status.OK:
             return structs.replace(point, errors=again.run.errors)
-        if tried.after == 0 and point.resumed_steps >= whole.run.steps:
+        if tried.after == 0 and point.resumed_steps >= uninterrupted.run.steps:
             return structs.replace(point, status=ResumeStatus.ANEW)
-        if not whole.run.has_weights:
+        if not uninterrupted.run.has_weights:
             return point
-        pairs = zip(whole.record.trainings, again.record.trainings, strict=False)
-        if resumed.same_end(whole.run, again.run, pairs):
+        pairs = zip(uninterrupted.record.trainings, again.record.trainings, strict=False)
+        if resumed.same_end(uninterrupted.run, again.run, pairs):
             return structs.replace(point, status=ResumeStatus.MATCHES)
         return self._explained(structs.replace(point, status=ResumeStatus.DIFFERS), tried)
 
@@ -143,7 +145,7 @@ class Stops:
         with self._runner.space.with_copy(first.copy_name, first.slot.name).fresh():
             stopped = self._run(first, carry_on=True)
             again = self._run(then, carry_on=True)
-        wholes, parts = self._whole.record.trainings, again.record.trainings
+        wholes, parts = self._uninterrupted.record.trainings, again.record.trainings
         step = after if after is not None else stopped.run.steps
         where = resumed.resumed_after(wholes[0], parts[0], step) if wholes and parts else None
         return _Tried(stopped, again, where, first.cwd)
@@ -155,24 +157,24 @@ class Stops:
         if tried.after is None:
             return point
         step = str(tried.after + 1)
-        held = self._run(
+        recorded = self._run(
             self._spec(self._settings.target, "held", {wire.ENV_HELD: step, wire.ENV_STOP: step}), carry_on=False
         )
-        pairs = zip(self._whole.record.trainings, tried.resumed.record.trainings, strict=False)
-        for rank, (whole, again) in enumerate(pairs):
-            first = resumed.first_difference(whole, again, tried.after, rank)
-            ours = resumed.held_by(held.processes, whole) if self._repeats(held, tried.after) else None
+        pairs = zip(self._uninterrupted.record.trainings, tried.resumed.record.trainings, strict=False)
+        for rank, (uninterrupted, again) in enumerate(pairs):
+            first = resumed.first_difference(uninterrupted, again, tried.after, rank)
+            ours = resumed.held_by(recorded.processes, uninterrupted) if self._repeats(recorded, tried.after) else None
             both = resumed.Resumed(
-                whole, again, tried.after, ours, resumed.held_by(tried.resumed.processes, again), tuple(read)
+                uninterrupted, again, tried.after, ours, resumed.held_by(tried.resumed.processes, again), tuple(read)
             )
             lost = both.lost(first)
             if lost or first is not None:
                 return structs.replace(point, first_difference=first, lost=lost)
         return point
 
-    def _repeats(self, held: Result, after: int) -> bool:
+    def _repeats(self, recorded: Result, after: int) -> bool:
         """Whether a run more did what the uninterrupted one did up to a step, so that what it held counts."""
-        difference = comparer.first_difference(self._whole.record, held.record, through=after, shared=True)
+        difference = comparer.first_difference(self._uninterrupted.record, recorded.record, through=after, shared=True)
         return difference is None or difference.stage is Stage.STEPS
 
     def _run(self, spec: RunSpec, *, carry_on: bool) -> Result:

@@ -58,7 +58,7 @@ def steps_of(part: Training) -> list[int]:
     return sorted({step for steps in part.digests.values() for step in steps if step > 0})
 
 
-def resumed_after(whole: Training, resumed: Training, stopped_after: int) -> int | None:
+def resumed_after(uninterrupted: Training, resumed: Training, stopped_after: int) -> int | None:
     """Return the step of the uninterrupted run after which a resumed one went on, None if nothing shows it.
 
     Its weights show it; if they match none, the number of its first step, how many steps were left, or its batch do.
@@ -68,9 +68,9 @@ def resumed_after(whole: Training, resumed: Training, stopped_after: int) -> int
         return None
     if trained[0] > 1:  # it goes on counting
         return trained[0] - 1
-    left = whole.steps - len(trained)
+    left = uninterrupted.steps - len(trained)
     initial = Steps(resumed.digests.get(Stage.INIT, {})).at(0)
-    updates = Steps(whole.digests.get(Stage.UPDATE, {}))
+    updates = Steps(uninterrupted.digests.get(Stage.UPDATE, {}))
     by_weights = [step for step in updates.every() if _begins_with(resumed, updates.at(step))]
     if left in by_weights:
         return left
@@ -78,21 +78,24 @@ def resumed_after(whole: Training, resumed: Training, stopped_after: int) -> int
         return max([step for step in by_weights if step <= stopped_after] or by_weights)
     if 0 < left <= stopped_after:
         return left
-    if initial is not None and initial == Steps(whole.digests.get(Stage.INIT, {})).at(0):
+    if initial is not None and initial == Steps(uninterrupted.digests.get(Stage.INIT, {})).at(0):
         return 0
     first = Steps(resumed.digests.get(Stage.BATCH, {})).at(trained[0])
-    by_batch = [step - 1 for step in Steps(whole.digests.get(Stage.BATCH, {})).like(first) if step <= stopped_after + 1]
+    by_batch = [
+        step - 1 for step in Steps(uninterrupted.digests.get(Stage.BATCH, {})).like(first) if step <= stopped_after + 1
+    ]
     return max(by_batch, default=0 if left == 0 else None)
 
 
-def same_end(whole: Run, resumed: Run, trainings: Iterable[tuple[Training, Training]]) -> bool:
+def same_end(uninterrupted: Run, resumed: Run, trainings: Iterable[tuple[Training, Training]]) -> bool:
     """Whether a resumed run ended with the same weights, losses and outputs, however many steps it trained.
 
     In ``trainings``, it may hold more models than the uninterrupted one, such as one that was built before a checkpoint
     was loaded. What it saved does not count: it did not save what the stopped one had saved.
     """
     ours, theirs = (
-        [(rank.digest, rank.output_digest, digits(rank.final_loss)) for rank in run.ranks] for run in (whole, resumed)
+        [(rank.digest, rank.output_digest, digits(rank.final_loss)) for rank in run.ranks]
+        for run in (uninterrupted, resumed)
     )
     return ours == theirs and not any(_state(one) - _state(other) for one, other in trainings)
 
@@ -102,17 +105,17 @@ def _state(part: Training) -> Counter[str]:
 
 
 def first_difference(
-    whole: Training, resumed: Training, after: int, rank: int = 0, *, without: Collection[Stage] = ()
+    uninterrupted: Training, resumed: Training, after: int, rank: int = 0, *, without: Collection[Stage] = ()
 ) -> Difference | None:
     """Return the first step and stage at which aligned trainings differ, by the step of the uninterrupted one."""
     trained = steps_of(resumed)
     if not trained:
         return None
     shift = after + 1 - trained[0]
-    stages = [stage for stage in Stage if stage in whole.digests and stage in resumed.digests]
-    pairs = [(stage, Steps(whole.digests[stage]), Steps(resumed.digests[stage])) for stage in stages]
+    stages = [stage for stage in Stage if stage in uninterrupted.digests and stage in resumed.digests]
+    pairs = [(stage, Steps(uninterrupted.digests[stage]), Steps(resumed.digests[stage])) for stage in stages]
     for step in trained:
-        if step + shift > whole.steps:
+        if step + shift > uninterrupted.steps:
             return Difference(rank=rank, step=step + shift, stage=Stage.STEPS)
         for stage, ours, theirs in pairs:
             if stage in (Stage.INIT, Stage.HYPERPARAMETERS, *without):
@@ -120,7 +123,7 @@ def first_difference(
             one, other = ours.at(step + shift), theirs.at(step)
             if one is not None and other is not None and one != other:
                 return Difference(rank=rank, step=step + shift, stage=stage)
-    if trained[-1] + shift < whole.steps:
+    if trained[-1] + shift < uninterrupted.steps:
         return Difference(rank=rank, step=trained[-1] + shift + 1, stage=Stage.STEPS)
     return None
 
@@ -148,7 +151,7 @@ class Resumed:
     ``ours`` and ``theirs`` are what they held when the step after it began, None if that was not recorded.
     """
 
-    whole: Training
+    uninterrupted: Training
     resumed: Training
     after: int
     ours: Held | None = None
@@ -188,7 +191,7 @@ class Resumed:
         self._lost.pop(what, None)
 
     def _counter(self) -> None:
-        left, trained = self.whole.steps - self.after, len(steps_of(self.resumed))
+        left, trained = self.uninterrupted.steps - self.after, len(steps_of(self.resumed))
         if left != trained:
             texts = count(left, "step"), count(trained, "step")
             self._add(Lost(what=LostKind.COUNTER, step=self._first, uninterrupted=texts[0], resumed=texts[1]))
@@ -219,11 +222,11 @@ class Resumed:
     def _like(self, stage: Stage, step: int) -> int | None:
         """Return the step of the uninterrupted run that has what the resumed one has instead, None if none does."""
         digests = Steps(self.resumed.digests.get(stage, {})).at(self._step_of(step))
-        same = Steps(self.whole.digests.get(stage, {})).like(digests)
+        same = Steps(self.uninterrupted.digests.get(stage, {})).like(digests)
         return next((one for one in same if one != step), None) if self._differs(stage, step) else None
 
     def _differs(self, stage: Stage, step: int) -> bool:
-        one = Steps(self.whole.digests.get(stage, {})).at(step)
+        one = Steps(self.uninterrupted.digests.get(stage, {})).at(step)
         other = Steps(self.resumed.digests.get(stage, {})).at(self._step_of(step))
         return one is not None and other is not None and one != other
 
@@ -253,7 +256,7 @@ class Resumed:
         if LostKind.LEARNING_RATE in self._lost:
             return
         trained = steps_of(self.resumed)
-        ours = _in_force(self.whole, self._first)
+        ours = _in_force(self.uninterrupted, self._first)
         theirs = _in_force(self.resumed, trained[0]) if trained else {}
         names = [name for name in ours if name in theirs and ours[name] != theirs[name]]
         rates = [name for name in names if name.rpartition(" ")[2] in ("lr", "learning_rate")]
@@ -272,13 +275,13 @@ class Resumed:
 
     def _initial(self) -> None:
         initial = Steps(self.resumed.digests.get(Stage.INIT, {})).at(0)
-        before = Steps(self.whole.digests.get(Stage.UPDATE, {})).at(self.after)
+        before = Steps(self.uninterrupted.digests.get(Stage.UPDATE, {})).at(self.after)
         if initial is None or before is None or self.after == 0:
             return
         if _begins_with(self.resumed, before):
             self._drop(LostKind.WEIGHTS)
         else:
-            same = initial == Steps(self.whole.digests.get(Stage.INIT, {})).at(0)
+            same = initial == Steps(self.uninterrupted.digests.get(Stage.INIT, {})).at(0)
             self._add(Lost(what=LostKind.WEIGHTS, step=self._first, like=0 if same else None))
 
     def _of_stage(self, first: Difference) -> None:
@@ -299,12 +302,12 @@ class Resumed:
     def _beside_the_generator(self) -> None:
         """Note an optimizer if nothing that a generator may change differs before the weights do."""
         named = self.ours is not None and any(of == wire.HELD_OPTIMIZER for of, *_ in self.ours.values)
-        result = first_difference(self.whole, self.resumed, self.after, without=[Stage.RNG])
+        result = first_difference(self.uninterrupted, self.resumed, self.after, without=[Stage.RNG])
         if result is not None and result.stage is Stage.UPDATE and not named:
             self._of_stage(result)
 
     def _rate_at(self, step: int) -> Lost | None:
-        ours, theirs = _in_force(self.whole, step), _in_force(self.resumed, self._step_of(step))
+        ours, theirs = _in_force(self.uninterrupted, step), _in_force(self.resumed, self._step_of(step))
         name = next((name for name in ours if name in theirs and ours[name] != theirs[name]), None)
         if name is None:
             return None
@@ -315,7 +318,7 @@ class Resumed:
         """Note models that differ at the end although every step matches."""
         if self._lost:
             return
-        names = comparer.site(self.whole, self.resumed, self.whole.steps, Stage.STATE)
+        names = comparer.site(self.uninterrupted, self.resumed, self.uninterrupted.steps, Stage.STATE)
         if names is not None:
             self._add(Lost(what=LostKind.OTHER_MODEL, step=self._first, names=(names,), total=1))
 
