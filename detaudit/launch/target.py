@@ -282,7 +282,7 @@ def _check_notebook(notebook: str, python: str, here: bool) -> None:
         return
     number, line, text = magics[0]
     raise UsageError(
-        f"{cells.place(notebook, cells.PER_CELL * number + line)} needs IPython, which {python} does not have: {text}",
+        f"{cells.location_of(notebook, cells.PER_CELL * number + line)} needs IPython, which {python} does not have: {text}",
         f"Install IPython there, write the line in Python, or give the cell the tag {cells.SKIPPED}.",
     )
 

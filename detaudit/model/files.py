@@ -4,7 +4,7 @@ import msgspec
 
 from detaudit.compat import StrEnum, assert_never
 from detaudit.model.fact import Number, shortened
-from detaudit.notebooks.cells import place
+from detaudit.notebooks.cells import location_of
 
 
 class Artifact(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class StateRead(msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """Return who read what of whom."""
         by = f"run {self.left_by}" + (f" of {self.recipe}" if self.recipe else "")
-        at = f" at {place(self.file, self.line)}" if self.file else ""
+        at = f" at {location_of(self.file, self.line)}" if self.file else ""
         return f"run {self.read_by} read {self.path}{at}, which {by} left"
 
 

@@ -6,7 +6,7 @@ from detaudit.compat import StrEnum
 from detaudit.model.audit import Audit, Difference
 from detaudit.model.fact import count
 from detaudit.model.trace import Culprit, Narrowed
-from detaudit.notebooks.cells import place
+from detaudit.notebooks.cells import location_of
 
 
 class Hunk(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
 
     def location(self) -> str:
         """Return the file and the line."""
-        return place(self.file, self.line)
+        return location_of(self.file, self.line)
 
 
 class Variable(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """Return what was tried and why it is not advised."""
         tried = "; ".join(line.strip() for line in self.new)
-        location = f"{place(self.file, self.line)}: " if self.file else ""
+        location = f"{location_of(self.file, self.line)}: " if self.file else ""
         return f"{location}{tried}: {REFUSALS[self.why]}"
 
 

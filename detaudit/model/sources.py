@@ -6,7 +6,7 @@ import msgspec
 
 from detaudit.compat import StrEnum, assert_never
 from detaudit.model.fact import Fact, both, union
-from detaudit.notebooks.cells import place
+from detaudit.notebooks.cells import location_of
 
 # Why a flag is not applied, and why a variation does not vary.
 
@@ -295,7 +295,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
     def with_place(self) -> str:
         """Return the file and the line, and what the line does."""
-        return f"{place(self.file, self.line)}: {self.text()}"
+        return f"{location_of(self.file, self.line)}: {self.text()}"
 
 
 class SourceMatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -355,7 +355,7 @@ class ScriptCall(msgspec.Struct, frozen=True, kw_only=True):
 
     def text(self, value: str = "") -> str:
         """Return the place of the call and the call, with a value as its argument."""
-        return f"{place(self.file, self.line)} calls {self.call}({value})"
+        return f"{location_of(self.file, self.line)} calls {self.call}({value})"
 
 
 class Override(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from detaudit.model.files import LeftState
 from detaudit.model.problems import SAME_TRAINING, AnyRunError, OutputsOpen, errors
 from detaudit.model.sources import AnyInapplicable, Override
 from detaudit.model.stage import STAGES, ArchiveFlaw, Stage
-from detaudit.notebooks.cells import place
+from detaudit.notebooks.cells import location_of
 
 
 class Warning(Fact, frozen=True, kw_only=True):
@@ -84,10 +84,12 @@ class SetTooLate(Warning, frozen=True, kw_only=True):
         if not self.module:
             hint = f" (use --flag {_FLAGS[self.variable]})" if self.variable in _FLAGS else ""
             return (
-                f"{place(self.file, self.line)} sets {self.variable} too late: it only takes effect before Python "
+                f"{location_of(self.file, self.line)} sets {self.variable} too late: it only takes effect before Python "
                 f"starts{hint}"
             )
-        return f"{place(self.file, self.line)} sets {self.variable} too late: {self.module} reads it only at import"
+        return (
+            f"{location_of(self.file, self.line)} sets {self.variable} too late: {self.module} reads it only at import"
+        )
 
 
 class SettingsDiffer(Warning, frozen=True, kw_only=True):

@@ -319,7 +319,7 @@ def code_of(path: Path) -> bytes:
 # Places, as people name them.
 
 
-def place(file: str, line: int | None) -> str:
+def location_of(file: str, line: int | None) -> str:
     """Return a file and a line in words: ``train.py:40``, ``thesis.ipynb cell 5, line 3``."""
     number, within = divmod(line or 0, PER_CELL)
     if not is_notebook(file) or not number:

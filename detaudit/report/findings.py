@@ -33,7 +33,7 @@ from detaudit.model import (
     Verdict,
 )
 from detaudit.model.check import RunsMustMatch
-from detaudit.notebooks.cells import SUFFIX, is_notebook, place
+from detaudit.notebooks.cells import SUFFIX, is_notebook, location_of
 from detaudit.report import checks, fixes, resumes, searches, traces
 from detaudit.report import groups as words
 from detaudit.report.patches import Replacement, replacements
@@ -159,7 +159,7 @@ def _plain(finding: Finding) -> Finding:
         file, message = line(in_repository(culprit.file)), line(culprit.message)
         culprit = msgspec.structs.replace(culprit, file=file, message=message)
         if is_notebook(file):  # a cell is no line of its file
-            cell = place(file, culprit.line).removeprefix(f"{file} ")
+            cell = location_of(file, culprit.line).removeprefix(f"{file} ")
             culprit = msgspec.structs.replace(culprit, line=1, message=f"{cell}: {message}")
     return msgspec.structs.replace(
         finding,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from detaudit.model import Difference, Fix, Hunk, Verdict
 from detaudit.model.fact import count
 from detaudit.model.problems import EarlierRunsDiffer
-from detaudit.notebooks.cells import place
+from detaudit.notebooks.cells import location_of
 from detaudit.report import groups, traces
 
 
@@ -59,7 +59,7 @@ def _without(first: Difference | None) -> str:
 def remains(fix: Fix) -> Iterator[str]:
     """Yield what is known of the difference that remains."""
     if fix.culprit is not None:
-        location = place(fix.culprit.file, fix.culprit.line) if fix.culprit.file else "outside your code"
+        location = location_of(fix.culprit.file, fix.culprit.line) if fix.culprit.file else "outside your code"
         yield f"remains: {location}, {traces.culprit_sentence(fix.culprit)}"
         if fix.culprit.code:
             yield f"> {fix.culprit.code}"

@@ -20,7 +20,7 @@ from detaudit.model.operations import (
     SwitchEffect,
 )
 from detaudit.model.problems import errors
-from detaudit.notebooks.cells import place
+from detaudit.notebooks.cells import location_of
 from detaudit.report.plain import line
 from detaudit.report.terminal import filled
 
@@ -144,7 +144,7 @@ def _row(one: OpResult, more: int) -> list[str]:
     elements = f"{apart.mismatched:,} of {apart.total:,}" if apart else "-"
     figures = [brief(apart.max_abs), brief(apart.max_rel), _ulp(apart.max_ulp)] if apart else ["-", "-", "-"]
     sample = f"{one.sample} (+{more})" if more else str(one.sample)
-    called = [line(place(one.file, one.line)) if one.file else "-"] if one.calls else []
+    called = [line(location_of(one.file, one.line)) if one.file else "-"] if one.calls else []
     number = f"{one.calls:,}" if one.calls else sample
     return [
         *(one.op, one.dtype, number, one.direction.value, f"{one.distinct:,} of {one.repeats:,}", elements),

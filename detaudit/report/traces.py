@@ -30,7 +30,7 @@ from detaudit.model.difference import tensor_type
 from detaudit.model.fact import count, every
 from detaudit.model.sources import REPEATED, SOME_EMPTY
 from detaudit.model.stage import STAGES
-from detaudit.notebooks.cells import place
+from detaudit.notebooks.cells import location_of
 from detaudit.report import groups
 
 _LEVELS = {"racing": "racing ops"}
@@ -58,7 +58,7 @@ def answer(trace: Trace) -> Answer:
 
 
 def _culprit(culprit: Culprit) -> str:
-    location = place(culprit.file, culprit.line) if culprit.file else "outside your code"
+    location = location_of(culprit.file, culprit.line) if culprit.file else "outside your code"
     if culprit.operation is not None and culprit.how in (How.OUTPUT, How.RNG_STATE, How.CONCURRENT_WRITE):
         location += f" ({culprit.operation.name})"
     return f"{location} {culprit.stage.where(culprit.step)}, cause: {CAUSES[culprit.cause]}"
@@ -108,7 +108,7 @@ def about(culprit: Culprit) -> Iterator[str]:
 def suspects(culprit: Culprit) -> Iterator[str]:
     """Yield the other lines that may differ, if there are any."""
     if culprit.suspects:
-        yield "other suspects: " + ", ".join(place(one.file, one.line) for one in culprit.suspects)
+        yield "other suspects: " + ", ".join(location_of(one.file, one.line) for one in culprit.suspects)
 
 
 def helpful_edit(culprit: Culprit) -> Edit | None:
@@ -120,9 +120,9 @@ def helpful_edit(culprit: Culprit) -> Edit | None:
 def edit_line(culprit: Culprit) -> str:
     """Return where an edit fixes it, and what came of it; ``""`` if none helps."""
     edit, trial = helpful_edit(culprit), culprit.edit_trial
-    return (
-        f"suggested edit, {place(edit.file, edit.line)}, with which {_trial(trial, culprit)}" if edit and trial else ""
-    )
+    if edit is None or trial is None:
+        return ""
+    return f"suggested edit, {location_of(edit.file, edit.line)}, with which {_trial(trial, culprit)}"
 
 
 def _operation(culprit: Culprit) -> str:

@@ -21,7 +21,7 @@ from detaudit.model import (
 from detaudit.model.fact import encode
 from detaudit.model.figures import NO_FIGURES, Figures, LossSamples
 from detaudit.model.problems import errors
-from detaudit.notebooks.cells import place
+from detaudit.notebooks.cells import location_of
 from detaudit.report import groups, markdown
 from detaudit.report.findings import findings, script_of
 from detaudit.report.plain import line
@@ -230,7 +230,7 @@ def _answers(audit: Audit) -> Iterator[tuple[str, str]]:
         yield f"answer{suffix}", finding.message
         if finding.culprit is not None:
             culprit = finding.culprit
-            yield f"culprit{suffix}", f"{place(culprit.file, culprit.line)}: {culprit.message}"
+            yield f"culprit{suffix}", f"{location_of(culprit.file, culprit.line)}: {culprit.message}"
     for suffix, group in _groups(audit):
         if suffix:
             yield f"verdict{suffix}", group.verdict

@@ -36,7 +36,7 @@ from detaudit.model import (
     Stage,
     TensorPair,
 )
-from detaudit.notebooks.cells import code_of, place
+from detaudit.notebooks.cells import code_of, location_of
 from detaudit.runs.log import display_path
 from detaudit.runs.log_records import Line
 from detaudit.source import origins, randomness
@@ -393,7 +393,7 @@ def _kernel(finding: OpFinding) -> str:
 
 def _operation(finding: OpFinding, blamed: Attribution, code: UserCode, tensor: TensorPair | None) -> Operation:
     op, file = finding.op, code.display(finding.op.file)
-    own = place(file, op.line) if op.file and (file, op.line) != (blamed.file, blamed.line) else None
+    own = location_of(file, op.line) if op.file and (file, op.line) != (blamed.file, blamed.line) else None
     return Operation(
         name=op.op,
         graph_node=op.node or None,
@@ -412,7 +412,7 @@ def _operation(finding: OpFinding, blamed: Attribution, code: UserCode, tensor: 
 def of_pipeline(made: Culprit, lines: Sequence[Source], op: str, known: CulpritContext) -> Culprit:
     """Return the culprit of data from a pipeline: the first of its lines, by ``op``, that may race."""
     first, operation = lines[0], made.operation
-    location = place(made.file, made.line) if made.file else None
+    location = location_of(made.file, made.line) if made.file else None
     return structs.replace(
         made,
         file=first.file,
@@ -548,7 +548,7 @@ def _elsewhere(thread: str) -> str | None:
 
 def _paths(finding: OpFinding, code: UserCode) -> tuple[str, str]:
     ours, theirs = (
-        f"{op.op} at {place(code.display(op.file), op.line)}" if op else "ended" for op in (finding.a, finding.b)
+        f"{op.op} at {location_of(code.display(op.file), op.line)}" if op else "ended" for op in (finding.a, finding.b)
     )
     return ours, theirs
 
@@ -610,7 +610,7 @@ def _of_number(
     made = of_operation(finding, differs, known, near=places)
     if first is None or made.source is not None or made.operation is None:
         return made
-    operation = structs.replace(made.operation, op_location=place(made.file, made.line) if made.file else None)
+    operation = structs.replace(made.operation, op_location=location_of(made.file, made.line) if made.file else None)
     return structs.replace(of_variable(first, differs, known), operation=operation)
 
 

@@ -68,8 +68,8 @@ def test_the_number_of_a_line_says_its_cell() -> None:
     read = cells.read(notebook("a = 1\nb = 2", "", "  \n", "c = 3"))
     lines = cells.script(read).split("\n")
     assert (lines[1000], lines[1001], lines[2000]) == ("a = 1", "b = 2", "c = 3")
-    assert cells.place("a/thesis.ipynb", 2001) == "a/thesis.ipynb cell 2, line 1"
-    assert cells.place("train.py", 2001) == "train.py:2001"
+    assert cells.location_of("a/thesis.ipynb", 2001) == "a/thesis.ipynb cell 2, line 1"
+    assert cells.location_of("train.py", 2001) == "train.py:2001"
 
 
 @pytest.mark.parametrize(

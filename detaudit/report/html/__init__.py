@@ -12,7 +12,7 @@ from markupsafe import Markup
 from detaudit import __version__
 from detaudit.model import Report
 from detaudit.model.figures import NO_FIGURES, Figures
-from detaudit.notebooks.cells import line_within, place
+from detaudit.notebooks.cells import line_within, location_of
 from detaudit.report.groups import capitalized
 from detaudit.report.html import captions as captions
 from detaudit.report.html.page import page
@@ -65,7 +65,7 @@ def _environment() -> Environment:
     environment.filters["prose"] = _prose
     environment.filters["sentence"] = lambda text: _prose(capitalized(text))
     environment.filters["header"] = _header
-    environment.filters |= {"place": place, "line_within": line_within}
+    environment.filters |= {"place": location_of, "line_within": line_within}
     return environment
 
 

@@ -20,7 +20,7 @@ from detaudit.model import (
 from detaudit.model.difference import tensor_type
 from detaudit.model.fact import brief
 from detaudit.model.figures import Figures
-from detaudit.notebooks.cells import place
+from detaudit.notebooks.cells import location_of
 from detaudit.report import traces
 from detaudit.report.document import Code, Notes, Section
 from detaudit.report.html import captions, charts, run
@@ -69,7 +69,7 @@ def _culprit(culprit: Culprit) -> CulpritView:
     return CulpritView(
         excerpt=culprit.excerpt,
         code=culprit.code,
-        location=place(culprit.file, culprit.line) if culprit.file else "",
+        location=location_of(culprit.file, culprit.line) if culprit.file else "",
         about=list(traces.about(culprit)),
         edit=traces.helpful_edit(culprit),
         edit_line=traces.edit_line(culprit),
