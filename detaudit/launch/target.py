@@ -281,8 +281,9 @@ def _check_notebook(notebook: str, python: str, here: bool) -> None:
     if not magics or not here or subprocess.run([python, "-c", _ASK_IPYTHON], check=False).returncode == 0:
         return
     number, line, text = magics[0]
+    location = cells.location_of(notebook, cells.PER_CELL * number + line)
     raise UsageError(
-        f"{cells.location_of(notebook, cells.PER_CELL * number + line)} needs IPython, which {python} does not have: {text}",
+        f"{location} needs IPython, which {python} does not have: {text}",
         f"Install IPython there, write the line in Python, or give the cell the tag {cells.SKIPPED}.",
     )
 

@@ -84,8 +84,8 @@ class SetTooLate(Warning, frozen=True, kw_only=True):
         if not self.module:
             hint = f" (use --flag {_FLAGS[self.variable]})" if self.variable in _FLAGS else ""
             return (
-                f"{location_of(self.file, self.line)} sets {self.variable} too late: it only takes effect before Python "
-                f"starts{hint}"
+                f"{location_of(self.file, self.line)} sets {self.variable} too late: it only takes effect before "
+                f"Python starts{hint}"
             )
         return (
             f"{location_of(self.file, self.line)} sets {self.variable} too late: {self.module} reads it only at import"
