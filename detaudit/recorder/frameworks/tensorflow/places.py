@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import threading
 import weakref
 from typing import NamedTuple
@@ -117,10 +118,15 @@ class OperationPosition(NamedTuple):
     module: str = ""
 
 
+_FOLDER = os.path.dirname(__file__)
+_OWN = os.path.join(_FOLDER, "graphs.py"), os.path.join(_FOLDER, "reader.py")
+"""The files of the recorder whose functions run operations of their own, and none of the user's."""
+
+
 def is_own(frame: FrameType | None) -> bool:
     """Return whether the recorder itself runs an operation, not user code or a library."""
     while frame is not None:
-        if frame.f_code is Sink.guarded.__code__:
+        if frame.f_code is Sink.guarded.__code__ or frame.f_code.co_filename in _OWN:
             return True
         if frames.is_user_code(frame.f_code.co_filename):
             return False
