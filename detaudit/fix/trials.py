@@ -34,7 +34,7 @@ class EditTrials:
     def tried(
         self, edit: Edit, numbers: Sequence[int], until: Until | None, before: RunRecord | None
     ) -> RemedyTrial | None:
-        """Return what came of the runs with these numbers, None if the edit cannot be made, or does harm."""
+        """Return what came of the runs with these numbers, None if the edit cannot be made."""
         tree = tree_of(self._settings)
         try:
             tree.make()
@@ -51,7 +51,7 @@ class EditTrials:
         finally:
             tree.remove()
         harms = before is not None and trial.record is not None and repeats_more(before, trial.record)
-        return None if harms else trial.shown
+        return structs.replace(trial.shown, repeats=harms)
 
 
 def repeats_more(before: RunRecord, after: RunRecord) -> bool:

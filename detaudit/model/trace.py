@@ -185,23 +185,26 @@ class TensorPair(msgspec.Struct, frozen=True, kw_only=True):
 class RemedyTrial(msgspec.Struct, frozen=True, kw_only=True):
     """What came of this many runs with a flag or an edit: where two first differ, or that one ``failed``.
 
-    ``through`` is the last step of which they show anything, null if they went to their ends.
+    ``through`` is the last step of which they show anything, null if they went to their ends. ``repeats`` says that
+    batches are equal that were not without it: it would do harm.
     """
 
     runs: int
     first_difference: Difference | None = None
     failed: bool = False
     through: int | None = None
+    repeats: bool = False
 
     @property
     def matched(self) -> bool:
         """Whether all runs match."""
-        return self.first_difference is None and not self.failed
+        return self.first_difference is None and not (self.failed or self.repeats)
 
     def helps(self, step: int, stage: Stage) -> bool:
         """Whether all runs match, or differ only after this place, so that there is another difference behind it."""
         first = self.first_difference
-        return self.matched or (first is not None and (first.step, first.stage.position) > (step, stage.position))
+        later = first is not None and (first.step, first.stage.position) > (step, stage.position)
+        return self.matched or (later and not self.repeats)
 
 
 class FlagFix(msgspec.Struct, frozen=True, kw_only=True):

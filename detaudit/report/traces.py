@@ -158,6 +158,8 @@ def _trial(trial: RemedyTrial, culprit: Culprit) -> str:
     first = trial.first_difference
     if trial.failed:
         return "a run failed"
+    if trial.repeats:
+        return "batches are equal that were not: it would do harm"
     if first is None:
         through = f" through step {trial.through:,}" if trial.through is not None else ""
         return f"{count(trial.runs, 'run')} match{through}"

@@ -69,7 +69,7 @@ class EditTrials(Protocol):
     def tried(
         self, edit: Edit, numbers: Sequence[int], until: Until | None, before: RunRecord | None
     ) -> RemedyTrial | None:
-        """Return what came of the runs with these numbers, None if the edit cannot be made, or does harm.
+        """Return what came of the runs with these numbers, None if the edit cannot be made.
 
         ``before`` is what a run without it recorded.
         """

@@ -310,6 +310,10 @@ EDIT = Edit(file="train.py", line=3, old=("x = f()",), new=("x = f(0)",))
             ["with an edit of this line, 2 runs still differ at step 3 (forward)"],
         ),
         (RemedyTrial(runs=1, failed=True), ["with an edit of this line, a run failed"]),
+        (
+            RemedyTrial(runs=2, repeats=True),
+            ["with an edit of this line, batches are equal that were not: it would do harm"],
+        ),
     ],
 )
 def test_an_edit_is_advised_if_it_was_tried_and_helps(trial: RemedyTrial | None, expected: list[str]) -> None:
