@@ -188,6 +188,8 @@ def test_nothing_is_left_of_a_comparison_that_is_killed(repository: Project) -> 
         time.sleep(0.1)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
+    for stream in filter(None, (process.stdout, process.stderr)):
+        stream.close()
     copies = [work, *(work.with_name(name) for name in ("tree", "tree-a", "tree-b"))]
     while any(copy.exists() for copy in copies) and time.monotonic() < deadline:
         time.sleep(0.1)
