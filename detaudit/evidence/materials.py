@@ -351,7 +351,7 @@ def _git(cwd: Path, results: Path | None = None) -> tuple[Git | None, bytes, str
     except (OSError, subprocess.SubprocessError):
         return None, b"", "the working directory is in no git repository with a commit, or git does not run"
     root = repository_root(cwd)
-    others = (os.fsdecode(name) for name in names.split(b"\0") if name)
+    others = (os.fsdecode(name) for name in names.split(b"\0") if name and not name.endswith(b"__pycache__/"))
     shown = (name.encode(errors="replace").decode() for name in others if results is None or root / name != results)
     untracked = tuple(sorted(shown))
     digest = hashlib.sha256(diff).hexdigest() if diff else ""

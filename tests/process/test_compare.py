@@ -156,7 +156,7 @@ def test_what_cannot_be_compared_is_said(trained: Project) -> None:
         (("before", "detaudit.lock.json#a"), "no lock file detaudit.lock.json"),
         (("before", "before", "--recipe", "seed"), "unknown recipe 'seed' in before"),
         (("before", "before", "--loss-pattern", "("), "--loss-pattern is not a valid regex"),
-        (("before",), "missing argument B"),
+        (("before",), "two recordings are compared, or a target with --against REF"),
     ):
         done = trained.detaudit("compare", *words)
         assert (done.code, expected in done.err) == (2, True), done.err

@@ -26,7 +26,7 @@ COMPLETED = {
     "detaudit run train.py --format ma": ["markdown"],
     "detaudit recipes show openmp-": ["openmp-dynamic-off", "openmp-one-thread"],
     "detaudit check dig": ["digits"],
-    "detaudit check --gate ": ["baseline", "repeatable", "resume"],
+    "detaudit check --gate ": ["baseline", "commit", "repeatable", "resume"],
     "detaudit report .det": [".detaudit/20261121-145042-24652d70", ".detaudit/20261122-145042-24652d70"],
     "detaudit completion f": ["fish"],
 }
