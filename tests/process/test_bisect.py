@@ -71,7 +71,7 @@ def test_two_flags_of_different_causes_and_the_recipe_that_sets_them(project: Pr
 
     shown = project.detaudit("report", "found")
     assert "* python-hash-seed" in shown.out or "* numpy-default-rng" in shown.out
-    assert "  by hand, before Python starts: PYTHONHASHSEED=0 python train.py\n" in shown.out
+    assert "by hand" not in shown.out, "no code was run"
 
 
 @pytest.mark.slow
