@@ -4,12 +4,14 @@ import sys
 
 if sys.version_info >= (3, 11):
     from enum import StrEnum
+    from hashlib import file_digest
     from typing import assert_never
 
     import tomllib
 else:
+    import hashlib
     from enum import Enum
-    from typing import NoReturn
+    from typing import IO, NoReturn
 
     import tomli as tomllib
 
@@ -17,6 +19,13 @@ else:
         """An enumeration of texts: a member is formatted as its value."""
 
         __str__ = str.__str__
+
+    def file_digest(file: IO[bytes], name: str) -> "hashlib._Hash":
+        """Return the digest of the rest of a file."""
+        digest = hashlib.new(name)
+        while piece := file.read(2**18):
+            digest.update(piece)
+        return digest
 
     def assert_never(value: NoReturn) -> NoReturn:
         """State that this line cannot be reached."""
@@ -26,4 +35,4 @@ else:
 SAFE_PATH = ("-P",) if sys.version_info >= (3, 11) else ()
 """The option of Python that leaves the working folder out of ``sys.path``."""
 
-__all__ = ("SAFE_PATH", "StrEnum", "assert_never", "tomllib")
+__all__ = ("SAFE_PATH", "StrEnum", "assert_never", "file_digest", "tomllib")

@@ -49,7 +49,9 @@ ROOMS = {
     "advice": {"config", "launch", "model", "redact", "wire"},
     "report": {"compat", "config", "errors", "launch", "model", "notebooks", "rules", "wire"},
     # What runs left, read; then judged.
-    "runs": {"config", "errors", "launch", "model", "notebooks", "outputs", "private", "redact", "store", "wire"},
+    "runs": {
+        "compat", "config", "errors", "launch", "model", "notebooks", "outputs", "private", "redact", "store", "wire",
+    },
     "judge": {"compat", "config", "errors", "launch", "model", "outputs", "redact", "runs", "source", "wire"},
     "doctor": {"config", "launch", "model", "runs"},
     # Runs started, and recordings compared.
@@ -75,8 +77,8 @@ ROOMS = {
         "source", "store", "trace", "trial",
     },
     "against": {
-        "advice", "audit", "compare", "errors", "judge", "launch", "model", "private", "runner", "runs", "store",
-        "trace",
+        "advice", "audit", "compare", "compat", "errors", "judge", "launch", "model", "private", "runner", "runs",
+        "store", "trace",
     },
     "resume": {"audit", "judge", "launch", "model", "runner", "runs", "store", "wire"},
     "check": {
@@ -84,8 +86,8 @@ ROOMS = {
         "runs", "store",
     },
     "evidence": {
-        "__init__", "baseline", "check", "compare", "config", "errors", "judge", "launch", "model", "private", "redact",
-        "report", "runs", "store", "wire",
+        "__init__", "baseline", "check", "compare", "compat", "config", "errors", "judge", "launch", "model", "private",
+        "redact", "report", "runs", "store", "wire",
     },
     "cli": {
         "advice", "against", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "entry_points",

@@ -4,13 +4,13 @@ import filecmp
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from detaudit.errors import UsageError, WorkspaceError
+from detaudit.launch.git import git_output
 from detaudit.launch.tree import CACHE, GIT
 from detaudit.launch.workspace import repository_root
 from detaudit.model import Warning
@@ -30,19 +30,6 @@ _TARGETS = (
 """Variables of CI systems that name the branch that a change is to be merged into."""
 
 _DEFAULTS = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
-
-_OF_CALLER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
-"""Variables that git sets for its hooks, in which a check may run."""
-
-_SETTINGS = (
-    f"core.hooksPath={os.devnull}",
-    "core.fsmonitor=false",
-    "core.quotePath=false",
-    "filter.lfs.smudge=",
-    "filter.lfs.process=",
-    "filter.lfs.required=false",
-)
-"""Of git: no hook runs, and no file of LFS is downloaded."""
 
 _POINTER = b"version https://git-lfs.github.com/spec/v1"
 _OID = re.compile(rb"^oid sha256:([0-9a-f]{64})$", re.MULTILINE)
@@ -68,7 +55,7 @@ class Commit:
 def root_of(folder: Path) -> Path:
     """Return the root of the repository around a folder. Raises UsageError if there is none."""
     try:
-        return Path(_git(folder, "rev-parse", "--show-toplevel").strip()).resolve()
+        return Path(git_output(folder, "rev-parse", "--show-toplevel").strip()).resolve()
     except WorkspaceError as error:
         raise UsageError(
             f"--against needs a git repository: {error.message}", "Start detaudit in a folder of one."
@@ -93,12 +80,12 @@ def resolve(folder: Path, ref: str) -> Commit:
 
 
 def _is_shallow(root: Path) -> bool:
-    return _git(root, "rev-parse", "--is-shallow-repository").strip() == "true"
+    return git_output(root, "rev-parse", "--is-shallow-repository").strip() == "true"
 
 
 def _hash(root: Path, ref: str) -> str:
     with suppress(WorkspaceError):
-        return _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}").split()[-1]
+        return git_output(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}").split()[-1]
     return ""
 
 
@@ -113,7 +100,7 @@ def _merge_base(root: Path) -> Commit:
             "Fetch it (git fetch origin BRANCH:refs/remotes/origin/BRANCH), or name a commit.",
         )
     with suppress(WorkspaceError):
-        return Commit(root, f"merge-base with {target}", _git(root, "merge-base", "HEAD", target).split()[0])
+        return Commit(root, f"merge-base with {target}", git_output(root, "merge-base", "HEAD", target).split()[0])
     raise UsageError(f"--against merge-base: HEAD and {target} have no commit in common", "Name a commit.")
 
 
@@ -125,14 +112,14 @@ def last_changes(path: Path) -> Iterator[Commit]:
         root = root_of(path.parent)
         if _is_shallow(root):
             return
-        for one in _git(root, "log", "--format=%H", "--", str(path)).split():
+        for one in git_output(root, "log", "--format=%H", "--", str(path)).split():
             yield Commit(root, one[:10], one)
 
 
 def content(commit: Commit, path: Path) -> bytes:
     """Return a file as of a commit. Raises WorkspaceError if it has none of this name."""
     relative = path.resolve().relative_to(commit.root).as_posix()
-    return _git(commit.root, "cat-file", "blob", f"{commit.hash}:{relative}").encode(errors="surrogateescape")
+    return git_output(commit.root, "cat-file", "blob", f"{commit.hash}:{relative}").encode(errors="surrogateescape")
 
 
 def head(root: Path) -> str:
@@ -142,14 +129,14 @@ def head(root: Path) -> str:
 
 def changed(root: Path) -> tuple[str, ...]:
     """Return the files of the working tree that are not as in HEAD, new ones too, by their paths below the root."""
-    lines = _git(root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all").split("\0")
+    lines = git_output(root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all").split("\0")
     return tuple(sorted(line[3:] for line in lines if line and CACHE not in line.split("/")))
 
 
 def differences(commit: Commit) -> tuple[str, ...]:
     """Return the files that differ between a commit and the working tree, new ones too, by their paths."""
-    told = _git(commit.root, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", commit.hash)
-    new = _git(commit.root, "ls-files", "--others", "--exclude-standard", "-z")
+    told = git_output(commit.root, "diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", commit.hash)
+    new = git_output(commit.root, "ls-files", "--others", "--exclude-standard", "-z")
     return tuple(sorted({name for name in f"{told}{new}".split("\0") if name and CACHE not in name.split("/")}))
 
 
@@ -173,10 +160,10 @@ class Export:
         index = self.scratch / "index"
         index.unlink(missing_ok=True)
         variables = {"GIT_INDEX_FILE": str(index)}
-        _git(root, "read-tree", commit, **variables)
-        _git(root, "checkout-index", "--all", "--force", f"--prefix={target}{os.sep}", **variables)
+        git_output(root, "read-tree", commit, env=variables)
+        git_output(root, "checkout-index", "--all", "--force", f"--prefix={target}{os.sep}", env=variables)
         index.unlink(missing_ok=True)
-        for line in filter(None, _git(root, "ls-tree", "-r", "-z", commit).split("\0")):
+        for line in filter(None, git_output(root, "ls-tree", "-r", "-z", commit).split("\0")):
             about, _, name = line.partition("\t")
             mode, _, digest = about.split()
             ours, theirs = target / name, root / name
@@ -207,7 +194,7 @@ class Export:
         if match is None or (same.is_file() and same.stat().st_size == len(data) and same.read_bytes() == data):
             return True  # the working tree has no more either
         oid = match[1].decode()
-        stored = Path(_git(root, "rev-parse", "--git-common-dir").strip())
+        stored = Path(git_output(root, "rev-parse", "--git-common-dir").strip())
         stored = root / stored / "lfs" / "objects" / oid[:2] / oid[2:4] / oid
         if not stored.is_file():
             return False
@@ -219,8 +206,8 @@ class Export:
 def ignored(root: Path) -> tuple[frozenset[str], tuple[str, ...]]:
     """Return the files that git ignores, and the folders of which it ignores everything, with a slash at their ends."""
     command = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-    names = [name for name in _git(root, *command).split("\0") if name]
-    for line in filter(None, _git(root, "ls-files", "--stage", "-z").split("\0")):
+    names = [name for name in git_output(root, *command).split("\0") if name]
+    for line in filter(None, git_output(root, "ls-files", "--stage", "-z").split("\0")):
         folder = line.partition("\t")[2]
         if line.startswith("160000") and (root / folder / GIT).exists():
             files, folders = ignored(root / folder)
@@ -228,24 +215,3 @@ def ignored(root: Path) -> tuple[frozenset[str], tuple[str, ...]]:
     return frozenset(name for name in names if not name.endswith("/")), tuple(
         name for name in names if name.endswith("/")
     )
-
-
-def _git(folder: Path, *words: str, **variables: str) -> str:
-    """Return what git prints, which runs no hook and takes no lock that can be done without."""
-    env = {name: value for name, value in os.environ.items() if name not in _OF_CALLER}
-    program = shutil.which("git")
-    if program is None:
-        raise UsageError("--against needs git, which is not installed", "Install git.")
-    settings = (word for one in _SETTINGS for word in ("-c", one))
-    done = subprocess.run(
-        [program, *settings, *words],
-        cwd=folder,
-        env={**env, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", **variables},
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"git {words[0]} failed"]
-        raise WorkspaceError(lines[-1].removeprefix("fatal: "), "Check the repository with `git status`.")
-    return done.stdout.decode(errors="surrogateescape")

@@ -1,7 +1,6 @@
 """The job behind ``--against``: runs of both sides in turn, at one path; what each repeats, and where they differ."""
 
 import copy
-import hashlib
 import json
 import os
 import shutil
@@ -19,6 +18,7 @@ from detaudit.against.commits import Commit, Export
 from detaudit.against.parting import parting
 from detaudit.audit import AuditInProgress
 from detaudit.compare import compare
+from detaudit.compat import file_digest
 from detaudit.errors import NothingToCompareError
 from detaudit.judge.group import GroupInProgress
 from detaudit.launch import Launcher
@@ -397,7 +397,8 @@ def _ran(compared: ComparedSide, side: Side) -> ComparedSide:
 
 def _digest(file: Path) -> str:
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
+        with file.open("rb") as opened:
+            return file_digest(opened, "sha256").hexdigest()
     except OSError:
         return ""
 

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,9 @@ from typing import Any
 import msgspec
 
 from detaudit import redact, store, wire
-from detaudit.errors import AuditNotFoundError
+from detaudit.compat import file_digest
+from detaudit.errors import AuditNotFoundError, UsageError, WorkspaceError
+from detaudit.launch.git import git_output
 from detaudit.launch.target import training_python, which
 from detaudit.launch.workspace import WORK, repository_root
 from detaudit.model import Audit, Check, Comparison
@@ -24,6 +26,9 @@ from detaudit.runs.log_records import Data, SettingsLine, lines_of
 
 FILE, DIFF = "materials.json", "source.diff"
 """What runs used, and what the tree had beside its commit, in a results folder."""
+
+MOST_GIT_S = 60.0
+"""What git may take to answer, in seconds."""
 
 MOST_DIFF = 16 * 2**20
 """Bytes of a diff that is kept; of a longer one there is only the hash."""
@@ -172,12 +177,8 @@ def encoded(materials: Materials) -> bytes:
 
 def sha256(path: Path) -> tuple[str, int]:
     """Return the SHA-256 of a file, and its size. Raises OSError."""
-    digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
-        while piece := file.read(2**20):
-            digest.update(piece)
-            size += len(piece)
-    return digest.hexdigest(), size
+        return file_digest(file, "sha256").hexdigest(), file.tell()
 
 
 class _Hashing:
@@ -344,24 +345,22 @@ def _python(report: Report, cwd: Path) -> str:
 def _git(cwd: Path, results: Path | None = None) -> tuple[Git | None, bytes, str]:
     """Return the commit and what the tree has beside it, but for ``results``, the diff, and why there is none."""
     try:
-        commit = _ask_git(cwd, "rev-parse", "--verify", "HEAD").decode().strip()
+        commit = git_output(cwd, "rev-parse", "--verify", "HEAD", timeout=MOST_GIT_S).strip()
         plain = ("--no-ext-diff", "--no-textconv", "--no-color", "--binary", "--full-index", "--src-prefix=a/")
-        diff = _ask_git(cwd, "-c", "core.quotePath=true", "diff", *plain, "--dst-prefix=b/", "HEAD")
-        names = _ask_git(cwd, "ls-files", "--others", "--exclude-standard", "--directory", "-z", "--full-name", ":/")
-    except (OSError, subprocess.SubprocessError):
+        text = git_output(
+            cwd, "-c", "core.quotePath=true", "diff", *plain, "--dst-prefix=b/", "HEAD", timeout=MOST_GIT_S
+        )
+        others = ("--others", "--exclude-standard", "--directory", "-z", "--full-name", ":/")
+        names = git_output(cwd, "ls-files", *others, timeout=MOST_GIT_S).split("\0")
+    except (OSError, UsageError, WorkspaceError):
         return None, b"", "the working directory is in no git repository with a commit, or git does not run"
     root = repository_root(cwd)
-    others = (os.fsdecode(name) for name in names.split(b"\0") if name and not name.endswith(b"__pycache__/"))
-    shown = (name.encode(errors="replace").decode() for name in others if results is None or root / name != results)
-    untracked = tuple(sorted(shown))
+    diff = text.encode(errors="surrogateescape")
+    untracked = (name for name in names if name and not name.endswith("__pycache__/"))
+    shown = (name.encode(errors="replace").decode() for name in untracked if results is None or root / name != results)
     digest = hashlib.sha256(diff).hexdigest() if diff else ""
     long = f"the diff has {len(diff)} bytes: only its hash is kept" if len(diff) > MOST_DIFF else ""
-    return Git(commit=commit, diff=digest, untracked=untracked), b"" if long else diff, long
-
-
-def _ask_git(cwd: Path, *words: str) -> bytes:
-    command: Sequence[str] = ("git", "-c", "core.fsmonitor=false", *words)
-    return subprocess.run(command, cwd=cwd, capture_output=True, timeout=60, check=True).stdout
+    return Git(commit=commit, diff=digest, untracked=tuple(sorted(shown))), b"" if long else diff, long
 
 
 # What has changed since.

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from detaudit.compat import file_digest
 from detaudit.notebooks.cells import code_of
 from detaudit.runs.log import Process, display_path, loaded_files
 from detaudit.wire import MOST_SOURCE_FILES
@@ -92,7 +93,8 @@ class Inputs:
             if status.st_size > self._left:
                 return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
             self._left -= status.st_size
-            return hashlib.sha256(path.read_bytes()).hexdigest()
+            with path.open("rb") as file:
+                return file_digest(file, "sha256").hexdigest()
         except OSError:
             temporary = path.is_relative_to(tempfile.gettempdir()) and not path.is_relative_to(self._cwd)
             return None if temporary else MISSING

@@ -103,6 +103,19 @@ def test_archives_of_one_audit_are_equal_wherever_they_are_made(audited: Project
     assert (other / "again.zip").read_bytes() == (audited.folder / "audit.zip").read_bytes()
 
 
+def test_an_archive_names_the_commit_of_its_folder_also_where_a_hook_of_another_repository_called(
+    audited: Project, tmp_path: Path
+) -> None:
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "another")
+    env = {"GIT_DIR": str(tmp_path / ".git")}
+    assert audited.detaudit("run", "train.py", "--runs", "2", "--evidence", "hook.zip", env=env).code == 0
+    (materials,) = (
+        one for one in statement(audited.folder / "hook.zip")["predicate"]["materials"] if one["name"] == "git"
+    )
+    assert materials["digest"]["gitCommit"] == git(audited.folder, "rev-parse", "HEAD").strip()
+
+
 def test_what_is_hashed_after_the_audit_is_marked(project: Project, unseeded: str) -> None:
     assert project.detaudit("run", unseeded, "--runs", "2", "--out", "out").code == 1
     assert project.detaudit("evidence", "out", "-o", "late.zip").code == 0
