@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from detaudit.errors import AuditNotFoundError, DetauditError
 from detaudit.judge import comparer, verdict
 from detaudit.launch import RESULTS
 from detaudit.launch.plan import Settings
+from detaudit.launch.target import outer_environment
 from detaudit.model import Audit, Check, Group, RunRecord, Status, Verdict, Warning
 from detaudit.model.audit import EarlierRuns
 from detaudit.model.problems import EarlierRunsDiffer
@@ -36,20 +38,27 @@ MOST_S = 10.0
 _NEUTRAL = ("timeout", "fail_fast", "stages", "history")
 """Options that change neither the result of a run nor what decides about it."""
 
+_OF_SESSION = re.compile(
+    "_|SHLVL|PWD|OLDPWD|COLUMNS|LINES|WINDOWID|STY|DISPLAY|PYTEST_CURRENT_TEST"
+    "|(?:TERM|COLORTERM|SSH|XDG_SESSION|TMUX|WAYLAND|DBUS|VSCODE)(?:_.*)?"
+)
+"""Variables that each terminal has others of, and scripts do not read."""
+
 _LEARNED = ("packages", "frameworks", "cuda", "cudnn")
 """Parts of an environment that a run tells as it comes to them, so that one that was ended knows fewer."""
 
 
 def options(settings: Settings) -> dict[str, Any]:
-    """Return the options that are not as by default, and a digest of the variables that a project sets.
+    """Return the options that are not as by default, and a digest of the variables of runs, but for those of a session.
 
     A copy in which changes are tried is as the folder that it is of.
     """
     of_copy = ("isolate", "isolate_root", "PYTHONPATH") if settings.linked else ()
     texts = {name: value for name, value in written(settings).items() if name not in (*_NEUTRAL, *of_copy)}
-    variables = sorted((name, value) for name, value in settings.env.items() if name not in of_copy)
-    if variables:
-        texts["env"] = hashlib.sha256(repr(variables).encode(errors="backslashreplace")).hexdigest()
+    outer = outer_environment() if settings.outer is None else settings.outer
+    own = {name: value for name, value in settings.env.items() if name not in of_copy}
+    variables = sorted(one for one in {**outer, **own}.items() if not _OF_SESSION.fullmatch(one[0]))
+    texts["env"] = hashlib.sha256(repr(variables).encode(errors="backslashreplace")).hexdigest()
     return texts
 
 

@@ -1,6 +1,7 @@
 """Earlier audits as evidence, with the real command: a rare difference, what changed since, and what runs read."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,10 +38,12 @@ def rare(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Run:
     packages = packages_of(project)
     (packages / "numbers-1.0.dist-info").mkdir(parents=True)
 
+    folder = tmp_path_factory.mktemp("before") / "runs"
+
     def audit(*words: str, before: int = 0) -> Finished:
-        folder = tmp_path_factory.mktemp("before")
-        for number in range(1, before + 1):
-            (folder / str(number)).mkdir()
+        shutil.rmtree(folder, ignore_errors=True)
+        for number in range(before + 1):
+            (folder / str(number) if number else folder).mkdir()
         env = {"BEFORE": str(folder), "PYTHONPATH": os.pathsep.join([str(packages), os.environ.get("PYTHONPATH", "")])}
         return project.detaudit(*(words or ("run", "train.py", "--runs", "3")), "--format", "json", env=env)
 
@@ -165,3 +168,18 @@ def test_of_more_files_than_are_noted_nothing_is_known(project: Project) -> None
     )
     done = project.detaudit("run", "train.py", "--runs", "2", "--format", "json")
     assert (done.code, done.json["data"]) == (0, None)
+
+
+def test_a_variable_that_the_script_reads_is_part_of_the_training(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import os, random
+        from training import train
+        train(seed=int(os.environ.get("OWN_SEED") or random.SystemRandom().randrange(10**6)))
+    """,
+    )
+    assert project.detaudit("run", "train.py", "--runs", "3").code == 1
+    for terminal, said in (("one", "3 runs would catch"), ("another", "6 runs, 3 of them in earlier audits")):
+        done = project.detaudit("run", "train.py", "--runs", "3", env={"OWN_SEED": "7", "SSH_CONNECTION": terminal})
+        assert (done.code, said in done.out) == (0, True), done.out
