@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -131,10 +132,13 @@ def test_runs_that_differ_fail_and_write_no_baseline(project: Project) -> None:
     assert [line.split(" ")[0] for line in annotations if "repeatable" in line] == ["::error"]
 
 
-def test_an_update_refuses_a_training_that_differed_before(trained: Project) -> None:
-    flaky = TRAIN.replace("RATE", "0.1 + len(os.environ.get('LUCK', '')) * os.getpid()")
+def test_an_update_refuses_a_training_that_differed_before(trained: Project, tmp_path: Path) -> None:
+    luck = tmp_path / "luck"  # which nothing records
+    flaky = TRAIN.replace("RATE", f"0.1 + os.path.isdir({str(luck)!r}) * os.getpid()")
     trained.write("train.py", flaky)
-    assert trained.detaudit("run", "train.py", "--runs", "2", env={"LUCK": "1"}).code == 1
+    luck.mkdir()
+    assert trained.detaudit("run", "train.py", "--runs", "2").code == 1
+    luck.rmdir()
     trained.write("train.py", flaky)  # the same code, as after a fresh checkout
     lock = trained.folder / "detaudit.lock.json"
     refused = check(trained, "--update")
@@ -147,7 +151,9 @@ def test_an_update_refuses_a_training_that_differed_before(trained: Project) -> 
     forced = check(trained, "--update", "--force")
     assert (forced.code, states(forced), lock.exists()) == (0, {"repeatable": "passed"}, True)
     lock.unlink()
-    assert check(trained, env={"LUCK": "1"}).code == 1
+    luck.mkdir()
+    assert check(trained).code == 1
+    luck.rmdir()
     shutil.rmtree(trained.folder / ".detaudit" / differed)
     assert check(trained, "--update").code == 125  # runs of a check differed
     trained.write("train.py", flaky + "# edited\n")
