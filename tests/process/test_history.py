@@ -15,12 +15,17 @@ RARE = """
     from training import train
 
     before = os.environ["BEFORE"]
-    number = len(os.listdir(before)) + 1
-    os.mkdir(f"{before}/{number}")
+    number = 1
+    while True:
+        try:
+            os.mkdir(f"{before}/{number}")
+            break
+        except FileExistsError:
+            number += 1
     open("rates.csv").read()
     train(seed=number if number % 4 == 0 else 0)
 """
-"""Differs in one run of four. What it counts by is neither in a file nor below its folder."""
+"""Differs in one run of four, also where runs start at once. What it counts by is neither in a file nor below its folder."""
 
 Run = Callable[..., Finished]
 
