@@ -145,10 +145,10 @@ def collect(
     variables: Mapping[str, str] = facts.pop("variables", {})
     for name in ("frameworks", "packages"):
         facts.pop(name, None)
-    whole: dict[str, Any] = {}
+    hardware: dict[str, Any] = {}
     if not later:  # of the machine, of which a run may have had a part
         gpus = environment.describe_gpus(Path("/"), os.environ.get("PATH", os.defpath))
-        whole = {"cpus": len(os.sched_getaffinity(0)), "gpu_details": gpus}
+        hardware = {"cpus": len(os.sched_getaffinity(0)), "gpu_details": gpus}
     materials = Materials(
         later=later,
         code=tuple(code),
@@ -156,7 +156,7 @@ def collect(
         unhashed=tuple(unhashed),
         git=git,
         packages=packages,
-        machine={**facts, **whole},
+        machine={**facts, **hardware},
         variables={one: redact.HIDDEN if redact.is_secret(one) else redact.text(variables[one]) for one in variables},
         budget=budget,
     )

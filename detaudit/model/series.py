@@ -131,8 +131,8 @@ def _as_rows(steps: Steps) -> Rows:
 
 
 class _Cut(Series):
-    def __init__(self, whole: Series, last: int) -> None:
-        self._whole, self._last = whole, last
+    def __init__(self, series: Series, last: int) -> None:
+        self._whole, self._last = series, last
 
     @cached_property
     def blocks(self) -> Mapping[int, bytes]:
@@ -241,7 +241,7 @@ def _by_step(rows: Rows) -> tuple[Ints, Rows]:
     """Return the steps of a block, and one digest for each, of all its digests if there are several."""
     steps, first, counts = np.unique(rows[:, 0], return_index=True, return_counts=True)
     digests = rows[first, 1:]
-    for place in np.flatnonzero(counts > 1):
-        several = rows[first[place] : first[place] + counts[place], 1:]
-        digests[place] = np.frombuffer(hashed(several.tobytes()).digest(), np.int64)
+    for index in np.flatnonzero(counts > 1):
+        several = rows[first[index] : first[index] + counts[index], 1:]
+        digests[index] = np.frombuffer(hashed(several.tobytes()).digest(), np.int64)
     return steps, digests

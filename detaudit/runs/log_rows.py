@@ -83,8 +83,8 @@ class Names:
 
     def __getitem__(self, number: int) -> str:
         numbers, _, order = self.by_number
-        place = int(order[np.searchsorted(numbers, number)])
-        return self._texts[self._ends[place] : self._ends[place + 1]].decode("utf-8", "surrogatepass")
+        index = int(order[np.searchsorted(numbers, number)])
+        return self._texts[self._ends[index] : self._ends[index + 1]].decode("utf-8", "surrogatepass")
 
 
 class Numbers:
@@ -109,9 +109,9 @@ class Numbers:
 
     @cached_property
     def _sorted_trainings(self) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-        places = {key: place for place, key in enumerate(self.keys)}
+        indices = {key: index for index, key in enumerate(self.keys)}
         numbers = sorted(self.trainings)
-        return np.array(numbers, np.uint32), np.array([places[self.trainings[one]] for one in numbers], np.int32)
+        return np.array(numbers, np.uint32), np.array([indices[self.trainings[one]] for one in numbers], np.int32)
 
     def places(self, raw: Raw) -> NDArray[np.int32]:
         """Return the place among ``keys`` of the training of each row, -1 for what is not one."""
@@ -445,8 +445,8 @@ def scan(path: Path, size: int, numbers: Numbers) -> Scanned:
 
 
 def _add(raw: Raw, places: NDArray[np.int32], numbers: Numbers, start: int, trainings: Sequence[RowsSoFar]) -> None:
-    for place in np.flatnonzero(np.bincount(places)).tolist():
-        trainings[place].hold(raw if len(trainings) == 1 else raw[places == place])
+    for index in np.flatnonzero(np.bincount(places)).tolist():
+        trainings[index].hold(raw if len(trainings) == 1 else raw[places == index])
     codes = places * _STAGES + raw["stage"]
     if len(trainings) * _STAGES < 2**16:
         codes = codes.astype(np.uint16)  # which is sorted in linear time
@@ -454,8 +454,8 @@ def _add(raw: Raw, places: NDArray[np.int32], numbers: Numbers, start: int, trai
     codes, rows = codes[order], numbers.rows(raw)[order]
     cuts = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), len(codes)] if len(codes) else [0]
     for first, end in pairwise(cuts):
-        place, stage = divmod(int(codes[first]), _STAGES)
-        trainings[place].add(stage, rows[first:end], start + order[first:end])
+        index, stage = divmod(int(codes[first]), _STAGES)
+        trainings[index].add(stage, rows[first:end], start + order[first:end])
 
 
 class Recorded(NamedTuple):
@@ -564,14 +564,14 @@ def folded(log: Path) -> Scanned | None:
         size = hashed().digest_size
         if hashed(_FORMAT + data[size:]).digest() != data[:size]:
             return None
-        whole = _DECODER.decode(data[size:])
+        kept = _DECODER.decode(data[size:])
     except (OSError, msgspec.MsgspecError):
         return None
     trainings = {}
-    for one in whole.trainings:
+    for one in kept.trainings:
         so_far = trainings[Key(one.framework, one.lane)] = RowsSoFar()
         so_far.count, so_far.end, so_far.places, so_far.last_loss = one.count, one.end, one.places, one.last_loss
         so_far.in_memory = [np.frombuffer(one.in_memory, ROW)]
         for number, stage in one.stages.items():
             so_far.stages[number].last, so_far.stages[number].blocks = stage.last, stage.blocks
-    return Scanned(trainings, whole.count, whole.torn)
+    return Scanned(trainings, kept.count, kept.torn)

@@ -25,9 +25,9 @@ def entries(log: Path) -> Iterator[dict[str, Any]]:
     except (OSError, *UNREADABLE):
         pass
     start = 0
-    for place, fields in enumerate(lines):
+    for index, fields in enumerate(lines):
         if fields["k"] in ("final", "bye"):
-            ends = (later.get("rows", 0) for later in lines[place:] if later["k"] == "bye")
+            ends = (later.get("rows", 0) for later in lines[index:] if later["k"] == "bye")
             end = min(next(ends, total), total)
             yield from _rows(rows, start, end, numbers)
             start = max(start, end)
