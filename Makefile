@@ -9,6 +9,8 @@ MOTO := $(VENV)-moto
 ENGINES := $(VENV)-engines
 # What trainings log with finds TensorBoard and trackers as soon as they are installed.
 ZOO := $(VENV)-zoo
+# The packages whose examples tests/fixes/programs.py fixes, in the versions of their sources there.
+PROGRAMS := $(VENV)-programs
 # Exact, because any other request brings gigabytes of CUDA libraries that the tests do not need.
 TORCH := torch==2.13.0
 # Tests of the source text, which start nothing.
@@ -65,6 +67,11 @@ $(ZOO)/.zoo: pyproject.toml
 
 $(VENV)/.docs: $(VENV)/.base
 	$(BIN)/pip install --quiet -e '.[docs]'
+	@touch $@
+
+$(PROGRAMS)/.programs: pyproject.toml
+	test -x $(PROGRAMS)/bin/python || $(PYTHON) -m venv $(PROGRAMS)
+	$(PROGRAMS)/bin/pip install --quiet $(TORCH) gpytorch==1.15.2 deepxde==1.15.0 matplotlib -e .
 	@touch $@
 
 demo: $(VENV)/.base ## Audit the torch example, and find the changes that make it deterministic (minutes)
@@ -146,6 +153,12 @@ test-trace: $(VENV)/.dev ## Trace every script whose culprit is known five times
 test-fixes: $(VENV)/.dev ## Fix planted bugs and write docs/lab/fixes.md (half an hour, resumable)
 	$(BIN)/python -m tests.fixes.measure
 
+test-programs: $(PROGRAMS)/.programs ## Fix programs that packages ship and write docs/lab/fixes-programs.md (an hour, resumable)
+	$(PROGRAMS)/bin/python -m tests.fixes.programs
+
+test-corpus-fixes: $(VENV)/.dev ## Fix scripts with a known culprit five times and write docs/lab/corpus-fixes.md (hours, resumable)
+	$(BIN)/python -m tests.corpus.fix_corpus --write docs/lab/corpus-fixes.md
+
 test-against: $(VENV)/.dev ## Compare pairs of commits and write docs/lab/against.md (half an hour, resumable)
 	$(BIN)/python -m tests.against.measure
 
@@ -218,4 +231,4 @@ bench-jobs: $(VENV)/.dev ## Measure which races runs at once hide, and write doc
 	$(BIN)/python -m benchmarks.jobs --write docs/lab/jobs.md
 
 clean: ## Remove everything that the other targets create
-	rm -rf $(VENV) $(EXPORTS) $(ENGINES) $(S3) $(MOTO) $(ZOO) build dist mutants .mypy_cache .pytest_cache .ruff_cache .detaudit
+	rm -rf $(VENV) $(EXPORTS) $(ENGINES) $(S3) $(MOTO) $(ZOO) $(PROGRAMS) build dist mutants .mypy_cache .pytest_cache .ruff_cache .detaudit

@@ -1,6 +1,7 @@
 """Fix planted bugs and compare each patch with its reference: ``python -m tests.fixes.measure [NAMES]``.
 
-What is known is kept in build/fixes/, so that it can be interrupted; docs/lab/fixes.md has the results.
+What is known is kept in build/fixes/, so that it can be interrupted; docs/lab/fixes.md has the results, and keeps its
+rows of bugs that are not measured again.
 """
 
 import json
@@ -8,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -122,19 +124,20 @@ def main(names: Sequence[str]) -> int:
             print(f"{name}: {error}", flush=True)
             continue
         print(f"{name}: {judged(planted[name], json.loads(kept.read_text()))}", flush=True)
-    known = {
-        name: json.loads((KEPT / f"{name}.json").read_text()) for name in planted if (KEPT / f"{name}.json").exists()
-    }
-    outcomes = {name: judged(planted[name], report) for name, report in known.items()}
-    rows = [
-        f"| {name} | {outcomes[name]} | {report['total_runs']} | "
-        + "; ".join(f"`{line.strip()}`" for hunk in report["hunks"] for line in hunk["new"] if line.strip())
-        + " |"
-        for name, report in known.items()
+    rows = dict(re.findall(r"^\| (\w+) \| (.* \|)$", PAGE.read_text(), re.MULTILINE)) if PAGE.exists() else {}
+    for name in planted:
+        if (kept := KEPT / f"{name}.json").exists():
+            report = json.loads(kept.read_text())
+            lines = [f"`{line.strip()}`" for hunk in report["hunks"] for line in hunk["new"] if line.strip()]
+            rows[name] = f"{judged(planted[name], report)} | {report['total_runs']} | {'; '.join(lines)} |"
+    known = {name: rows[name] for name in planted if name in rows}
+    counts = Counter(row.split(" | ")[0] for row in known.values())
+    summary = ", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items()))
+    table = [
+        "| bug | outcome | runs | patch |",
+        "|---|---|---|---|",
+        *(f"| {name} | {row}" for name, row in known.items()),
     ]
-    counts = {outcome: list(outcomes.values()).count(outcome) for outcome in sorted({*outcomes.values()})}
-    summary = ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
-    table = ["| bug | outcome | runs | patch |", "|---|---|---|---|", *rows]
     PAGE.write_text(f"{HEAD}{len(known)} bugs: {summary}.\n\n" + "\n".join(table) + "\n")
     return int(any(outcome.isupper() for outcome in counts))
 
