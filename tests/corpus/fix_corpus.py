@@ -112,7 +112,11 @@ def table(seen: dict[str, list[Fixed]], labels: dict[str, dict[str, Any]], times
         lines.append(f"| {script} | {sum(good)} of {len(good)} | {' or '.join(shown)} | {runs} |")
     total = sum(map(len, seen.values()))
     good_ones = sum(right(labels[script], one, catalogue) for script, fixes in seen.items() for one in fixes)
-    text = _HEAD + "\n".join(lines) + f"\n\n{good_ones} of {total} fixes are right.\n"
+    text = (
+        _HEAD
+        + "\n".join(lines)
+        + f"\n\n{good_ones} of {total} fixes are right; {len(seen)} of {len(SCRIPTS)} scripts are measured.\n"
+    )
     rows = []
     for script, one in times.items():
         cells = [f"{runs} runs, {seconds:.0f} s" for runs, seconds in zip(one.runs, one.seconds, strict=True)]

@@ -28,6 +28,7 @@ not before. Seconds are those of the whole command on two cores with much other 
 of GPyTorch run with `CI=1`, which makes them train for two steps, and DeepXDE with its backend for torch.
 
 """
+
 COLUMNS = """| program | package | differed at | changes | outcome | harmless | runs | seconds |
 |---|---|---|---|---|---|---|---|"""
 
@@ -40,7 +41,7 @@ class Program(NamedTuple):
     variables: Mapping[str, str] = {}
 
 
-DEEPXDE, GPYTORCH = "deepxde==1.15.0", "gpytorch==1.15.2"
+DEEPXDE, GPYTORCH, IMBALANCED = "deepxde==1.15.0", "gpytorch==1.15.2", "imbalanced-learn==0.14.2"
 
 NOTEBOOKS = (
     "00_Basic_Usage/Implementing_a_custom_Kernel",
@@ -58,6 +59,9 @@ NOTEBOOKS = (
 )
 
 PROGRAMS = {
+    "plot_bagging_classifier": Program(IMBALANCED, "examples/ensemble/plot_bagging_classifier.py"),
+    "plot_pipeline_classification": Program(IMBALANCED, "examples/pipeline/plot_pipeline_classification.py"),
+    "plot_multi_class_under_sampling": Program(IMBALANCED, "examples/applications/plot_multi_class_under_sampling.py"),
     **{Path(one).name: Program(GPYTORCH, f"examples/{one}.ipynb", {"CI": "1"}) for one in NOTEBOOKS},
     "func": Program(DEEPXDE, "examples/function/func.py", {"DDE_BACKEND": "pytorch"}),
     "diffusion_1d_resample": Program(
@@ -83,7 +87,7 @@ def source(package: str) -> Path:
 
 
 def fix(program: Program) -> dict[str, Any]:
-    """Run detaudit fix on a copy of a program. Raises ValueError without a report."""
+    """Run detaudit fix on a copy of a program. Raises ValueError without a report, and if a run fails."""
     path = source(program.package) / program.path
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / path.name).write_bytes(path.read_bytes())
@@ -105,6 +109,9 @@ def fix(program: Program) -> dict[str, Any]:
     if not done.stdout:
         raise ValueError(f"exit status {done.returncode}: {done.stderr}")
     report: dict[str, Any] = json.loads(done.stdout)
+    failed = [run["stderr_tail"] for group in report["groups"] for run in group["runs"] if run["exit_code"]]
+    if failed:
+        raise ValueError("\n".join(failed[0]))
     return {**report, "seconds": round(seconds)}
 
 
@@ -150,7 +157,8 @@ def main(names: Sequence[str]) -> int:
         for name, program in PROGRAMS.items()
         if (KEPT / f"{name}.json").exists()
     ]
-    PAGE.write_text(f"{HEAD}{COLUMNS}\n" + "\n".join(known) + "\n")
+    measured = f"{len(known)} of {len(PROGRAMS)} programs are measured."
+    PAGE.write_text(f"{HEAD}{measured}\n\n{COLUMNS}\n" + "\n".join(known) + "\n")
     return 0
 
 
