@@ -59,6 +59,11 @@ class Text:
         return "".join(self.lines).encode(self.encoding)
 
     @property
+    def top(self) -> int:
+        """The index of the first line that is the user's."""
+        return 0
+
+    @property
     def end(self) -> str:
         """How its lines end."""
         return next((line[len(line.rstrip("\r\n")) :] for line in self.lines if line[-1:] in "\r\n"), "\n")
@@ -94,9 +99,14 @@ class NotebookText(Text):
         """The bytes of the file. Raises ValueError if a line was edited that only IPython reads."""
         return writing.with_lines(self.notebook, self.lines)
 
+    @property
+    def top(self) -> int:
+        """The index of the first line of the first cell."""
+        return cells.PER_CELL
+
     def parts(self) -> Iterator[tuple[str, int, tuple[str, ...]]]:
         """Yield each cell, with the line of the script that its first line is."""
-        for number, lines in enumerate(writing.parts(self.notebook, self.lines), 1):
+        for number, lines in enumerate(writing.sources(self.notebook, self.lines), 1):
             yield f" cell {number}", cells.PER_CELL * number + 1, tuple(f"{line}\n" for line in lines)
 
 
@@ -110,10 +120,10 @@ def applied(text: Text, change: Change) -> Text | None:
     with suppress(SyntaxError, ValueError, RecursionError):
         if change.line == AFTER_IMPORTS:
             page = SourceText("".join(text.lines))
-            start = _after_imports(page)
+            start = _after_imports(page) or text.top
             missing = [line for line in change.needs if not _has(page, line)]
             below = [""] if start < len(text.lines) and text.lines[start].strip() else []
-            new = [*missing, *([""] if start or missing else []), *change.new, *below]
+            new = [*missing, *([""] if start > text.top or missing else []), *change.new, *below]
             changed = text.with_lines(start, start, new)
         else:
             at = _nearest(text.lines, change.old, change.line - 1)
@@ -185,7 +195,7 @@ def _after_imports(page: SourceText) -> int:
         imports = isinstance(statement, ast.Try) and isinstance(statement.body[0], ast.Import | ast.ImportFrom)
         if isinstance(statement, ast.Import | ast.ImportFrom) or imports or _is_docstring(number, statement):
             end = statement.end_lineno or end
-        elif not isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign | ast.Try):
+        elif not isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign | ast.Pass | ast.Try):
             break
     return end
 

@@ -30,10 +30,18 @@ def parts(notebook: bytes, lines: Sequence[str]) -> list[tuple[str, ...]]:
     return texts
 
 
+def sources(notebook: bytes, lines: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return what ``parts`` does, with the lines that only IPython reads as the notebook has them.
+
+    Raises ValueError if one of those was edited.
+    """
+    return [tuple(_source(cell, after)) for cell, after in zip(read(notebook), parts(notebook, lines))]
+
+
 def with_lines(notebook: bytes, lines: Sequence[str]) -> bytes:
     """Return the file of a notebook after its script was edited. Raises ValueError if a magic was edited."""
     edited = {
-        cell.number: _source(cell, after)
+        cell.number: "\n".join(_source(cell, after))
         for cell, after in zip(read(notebook), parts(notebook, lines))
         if list(after) != cell.code
     }
@@ -49,8 +57,8 @@ def with_lines(notebook: bytes, lines: Sequence[str]) -> bytes:
     return changed.encode()
 
 
-def _source(cell: Cell, after: Sequence[str]) -> str:
-    """Return the source of a cell whose Python was edited, in which the lines that only IPython reads stay."""
+def _source(cell: Cell, after: Sequence[str]) -> list[str]:
+    """Return the lines of a cell whose Python was edited, in which the lines that only IPython reads stay."""
     from difflib import SequenceMatcher
 
     lines: list[str] = []
@@ -58,7 +66,7 @@ def _source(cell: Cell, after: Sequence[str]) -> str:
         if tag != "equal" and cell.code[a:b] != cell.lines[a:b]:
             raise ValueError("a line that only IPython reads was edited")
         lines += cell.lines[a:b] if tag == "equal" else after[c:d]
-    return "\n".join(lines)
+    return lines
 
 
 def _as_json(old: str, source: str, ascii_only: bool) -> str:

@@ -1,5 +1,6 @@
 """Changes of files: applied one after another, as a diff that git takes, and written all or none."""
 
+import json
 import os
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detaudit.errors import StorageError, UsageError
-from detaudit.fix.changes import AFTER_IMPORTS, Change, Text, all_applied, applied, diff, hunk_lines, write_all
+from detaudit.fix.changes import AFTER_IMPORTS, Change, Text, all_applied, applied, diff, hunk_lines, text_of, write_all
 
 CODE = '''"""A script."""
 from __future__ import annotations
@@ -137,6 +138,26 @@ def test_a_change_is_shown_by_its_lines() -> None:
     changed = applied(text(CODE), edit(7, "for name in names:", "for name in sorted(names):"))
     assert changed is not None
     assert list(hunk_lines(text(CODE), changed)) == [(7, ("for name in names:",), ("for name in sorted(names):",))]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            "%matplotlib inline\nimport random\nx = 1",
+            " %matplotlib inline\n import random\n+\n+random.seed(0)\n+\n x = 1\n",
+        ),
+        ("x = 1", "+random.seed(0)\n+\n x = 1\n"),
+    ],
+)
+def test_a_setting_goes_into_a_cell_and_is_shown_with_its_magics(source: str, expected: str) -> None:
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    before = text_of("a.ipynb", json.dumps(notebook).encode())
+    after = applied(before, Change("a.ipynb", AFTER_IMPORTS, (), ("random.seed(0)",)))
+    assert after is not None
+    assert diff({"a.ipynb": before}, {"a.ipynb": after}).endswith(expected)
+    assert "random.seed(0)" in json.loads(after.data)["cells"][0]["source"]
 
 
 def test_files_keep_their_modes(tmp_path: Path) -> None:
