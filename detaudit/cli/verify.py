@@ -15,6 +15,7 @@ from detaudit.baseline import load
 from detaudit.cli import completion
 from detaudit.cli.execute import execute_quietly
 from detaudit.cli.options import TargetCommand, format_option, option, python_option
+from detaudit.cli.screen import width
 from detaudit.cli.settings import settings_of
 from detaudit.compare import compare
 from detaudit.config.flags import load_catalogue
@@ -32,6 +33,7 @@ from detaudit.model import Audit, Group, Verdict
 from detaudit.model.fact import shortened
 from detaudit.notebooks.cells import SCRIPTS
 from detaudit.report.plain import line
+from detaudit.report.terminal import filled
 
 _EXAMPLES = (
     ("is it as it was written, and what has changed since?", "detaudit verify audit.zip"),
@@ -90,7 +92,7 @@ def command(
         click.echo(verification.to_json(), nl=False)
     else:
         for text in verification.lines():
-            click.echo(line(text))
+            click.echo(filled(line(text), width()))
     return verification.exit_code
 
 
