@@ -121,10 +121,14 @@ test-faults: $(VENV)/.dev ## Inject every fault into an audit and write docs/lab
 test-interpreters: $(VENV)/.dev ## Test without frameworks on each Python from 3.10 to 3.14 that is installed
 	$(BIN)/python -m tests.interpreters
 
-dist: $(VENV)/.dev ## Build the sdist and, from it, the wheel into dist/, and check both
+# The time of every file in them, which is that of hatchling, so that the same source gives the same bytes.
+dist: export SOURCE_DATE_EPOCH := 1580601600
+
+dist: $(VENV)/.dev ## Build the sdist and, from it, the wheel into dist/, check both, and build both again to compare
 	$(BIN)/pip install --quiet build==1.3.0 check-wheel-contents==0.6.3 twine==6.2.0
 	rm -rf dist
-	$(BIN)/python -m build
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m tests.rebuild dist
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 

@@ -38,7 +38,7 @@ ROOMS = {
     "scanner": {"recorder"},
     "callbacks": set(),
     # What is asked for, and how what leaves a run is compared.
-    "config": {"compat", "errors", "model", "wire"},
+    "config": {"compat", "errors", "model", "notebooks", "wire"},
     "entry_points": {"config"},
     "outputs": {"model", "redact"},
     # One process and its end; the user's code, read.
@@ -77,8 +77,8 @@ ROOMS = {
         "source", "store", "trace", "trial",
     },
     "against": {
-        "advice", "audit", "compare", "compat", "errors", "judge", "launch", "model", "private", "runner", "runs",
-        "store", "trace",
+        "advice", "audit", "compare", "compat", "errors", "judge", "launch", "model", "notebooks", "private", "runner",
+        "runs", "store", "trace",
     },
     "resume": {"audit", "judge", "launch", "model", "runner", "runs", "store", "wire"},
     "check": {
@@ -86,13 +86,13 @@ ROOMS = {
         "runs", "store",
     },
     "evidence": {
-        "__init__", "baseline", "check", "compare", "compat", "config", "errors", "judge", "launch", "model", "private",
-        "redact", "report", "runs", "store", "wire",
+        "__init__", "baseline", "check", "compare", "compat", "config", "errors", "judge", "launch", "model",
+        "notebooks", "private", "redact", "report", "runs", "store", "wire",
     },
     "cli": {
         "advice", "against", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "entry_points",
-        "errors", "evidence", "fix", "judge", "launch", "model", "redact", "report", "resume", "rules", "runner",
-        "runs", "store", "trace", "wire",
+        "errors", "evidence", "fix", "judge", "launch", "model", "notebooks", "redact", "report", "resume", "rules",
+        "runner", "runs", "store", "trace", "wire",
     },
     # Leaves, which no one imports and entry points name.
     "__main__": {"cli"},

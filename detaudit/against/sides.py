@@ -55,6 +55,7 @@ from detaudit.model.against import (
 )
 from detaudit.model.fact import now
 from detaudit.model.warnings import NoChangeLoaded, PartingUnknown
+from detaudit.notebooks.cells import SCRIPTS
 from detaudit.runner import Observer, Result, Runner
 from detaudit.runs import environment
 from detaudit.runs.status import stopped
@@ -239,7 +240,7 @@ class Sides:
             for file in map(Path, (*lines.files, *lines.extensions) if lines else ()):
                 if file.is_relative_to(work):
                     name = file.relative_to(work).as_posix()
-                    if file.suffix != ".py":
+                    if file.suffix not in SCRIPTS:
                         side.extensions |= {name} if self._trees.is_ignored(name) else set()
                     elif name not in side.loaded:
                         side.loaded[name] = _digest(self._trees.copy.root / name)
@@ -247,7 +248,7 @@ class Sides:
                     name = file.relative_to(root).as_posix()
                     if not self._trees.is_ignored(name):
                         side.outside.add(name)
-                    elif file.suffix != ".py":
+                    elif file.suffix not in SCRIPTS:
                         side.extensions.add(name)
         side.audit = side.progress.report(leftovers=self._runner.leftovers, warnings=self._runner.warnings)
         store.save(self._request.settings.out / side.letter, side.audit)
@@ -282,7 +283,7 @@ class Sides:
         if explanation is not None and comparison.first_difference is not None:
             at_end = comparison.first_difference.at_end
             explanation = explanation if at_end else structs.replace(explanation, likely=(LikelyCause.CODE,))
-        unloaded = tuple(name for name in self._differences if name.endswith(".py"))
+        unloaded = tuple(name for name in self._differences if name.endswith(SCRIPTS))
         complete = verdict is ComparisonVerdict.IDENTICAL and unloaded and not code
         return structs.replace(
             comparison,

@@ -12,6 +12,7 @@ from detaudit.cli.errors import print_error, print_internal_error
 from detaudit.cli.help import Group
 from detaudit.cli.screen import color
 from detaudit.errors import DetauditError, ExitCode, UnknownNameError
+from detaudit.notebooks.cells import SCRIPTS
 
 COMMANDS = {
     "run": "Check whether a training script is deterministic.",
@@ -77,7 +78,7 @@ def cli() -> None:
 def _with_command(arguments: list[str]) -> list[str]:
     """Return the arguments with ``run`` in front if they begin with a script: ``detaudit train.py`` runs it."""
     first = arguments[0] if arguments else ""
-    is_script = first.endswith((".py", ".ipynb")) and first not in COMMANDS
+    is_script = first.endswith(SCRIPTS) and first not in COMMANDS
     return ["run", *arguments] if is_script else arguments
 
 

@@ -14,25 +14,32 @@ from detaudit.audit import Auditor
 from detaudit.baseline import load
 from detaudit.cli import completion
 from detaudit.cli.execute import execute_quietly
-from detaudit.cli.options import TargetCommand, option, python_option
+from detaudit.cli.options import TargetCommand, format_option, option, python_option
+from detaudit.cli.screen import width
 from detaudit.cli.settings import settings_of
 from detaudit.compare import compare
 from detaudit.config.flags import load_catalogue
 from detaudit.config.options import RunOptions, values_of
 from detaudit.config.recipes import Recipe
-from detaudit.errors import ExitCode, UsageError
+from detaudit.errors import UsageError
 from detaudit.evidence import materials, pack
-from detaudit.evidence.statement import NOTE
+from detaudit.evidence.changes import Change, CodeAdded, changes
+from detaudit.evidence.statement import judge
+from detaudit.evidence.verification import FORMATS, Rerun, Verification, code_changed
 from detaudit.evidence.verify import Verified, unpacked, verify
 from detaudit.launch.local import LocalLauncher
 from detaudit.launch.plan import Settings
-from detaudit.model import Audit, ComparisonVerdict, Group
+from detaudit.model import Audit, Group, Verdict
+from detaudit.model.fact import shortened
+from detaudit.notebooks.cells import SCRIPTS
 from detaudit.report.plain import line
+from detaudit.report.terminal import filled
 
 _EXAMPLES = (
     ("is it as it was written, and what has changed since?", "detaudit verify audit.zip"),
     ("far from the project: the archive alone", "detaudit verify audit.zip --archive-only"),
     ("does the project still give the same result?", "detaudit verify audit.zip --rerun"),
+    ("for a program", "detaudit verify audit.zip --format json"),
 )
 
 
@@ -44,11 +51,13 @@ _EXAMPLES = (
 @option("--rerun", group="What is checked", is_flag=True,
         help="Run the training of this folder once, and compare it with the first run of the archive.")  # fmt: skip
 @python_option
+@format_option(FORMATS)
 def command(
     file: Path,
     archive_only: bool,
     rerun: bool,
     python: str | None,
+    format_: str,
     after_dashes: tuple[str, ...],
 ) -> int:
     """Check an archive of evidence: its hashes, its statement, and its verdict, judged again from its logs.
@@ -56,75 +65,100 @@ def command(
     Lists what has changed since in the working directory: code, data, packages, commit and machine. No code of
     the archive is ever run.
 
-    Exit status: 0 all right, 1 something was edited or has changed, 2 not an archive.
+    Exit status: 0 all right, 1 something was edited, has changed or differs, 2 not an archive, 125 a rerun failed.
     """
+    if archive_only and rerun:
+        message = "--archive-only looks at the archive alone, and --rerun runs the training of this folder"
+        raise UsageError(message, "Leave one of them out.")
+    if after_dashes and not rerun:
+        raise UsageError("a command after `--` is for --rerun", "Add --rerun, or leave the command out.")
     with unpacked() as folder:
         checked = verify(file, Path(folder))
-        if not archive_only:
-            checked.changed += materials.changes(checked.used, checked.report, Path.cwd(), python or "")
-        if rerun:
-            checked.changed += _rerun(checked, Path(folder) / pack.RESULTS, after_dashes, python)
-            if not any(text.startswith("rerun") for text in checked.changed):
-                click.echo("rerun: the same result as in the archive")
-        for text in _lines(file, checked, alone=archive_only):
-            click.echo(line(text))
-    return ExitCode.DETERMINISTIC if checked.is_right else ExitCode.NONDETERMINISTIC
-
-
-def _lines(file: Path, checked: Verified, *, alone: bool) -> Iterator[str]:
-    yield from (f"edited: {text}" for text in checked.edited)
-    yield from (f"changed: {text}" for text in checked.changed)
-    yield from (f"not judged again: {text}" for text in checked.taken)
-    yield from checked.notes
-    if not checked.edited:
-        yield f"{file}: as it was written: {checked.report.verdict}, judged again from its logs"
-        if not checked.changed and not alone:
-            yield "nothing that was hashed has changed since"
+        changed = () if archive_only else tuple(changes(checked.used, checked.report, Path.cwd(), python or ""))
+        reruns = _Reruns(checked, Path(folder) / pack.RESULTS, changed, after_dashes, python) if rerun else None
+        shown = tuple(reruns.all()) if reruns is not None else None
+    added = () if reruns is None else tuple(CodeAdded(name=name) for name in sorted(reruns.added))
+    verification = Verification(
+        file=str(file),
+        verdict=checked.report.verdict,
+        detaudit=judge(checked.report, checked.used),
+        edited=tuple(checked.edited),
+        changed=None if archive_only else (*changed, *added),
+        reruns=shown,
+        not_judged_again=tuple(checked.taken),
+        not_hashed=checked.used.unhashed,
+    )
+    if format_ == "json":
+        click.echo(verification.to_json(), nl=False)
     else:
-        yield f"{file}: not as it was written"
-    yield NOTE
+        for text in verification.lines():
+            click.echo(filled(line(text), width()))
+    return verification.exit_code
 
 
 # Run the user's tree again.
 
 
-def _rerun(checked: Verified, results: Path, typed: Sequence[str], python: str | None) -> Iterator[str]:
-    """Run each audit of the archive once in the working directory; yield in which the result is another one."""
-    audits = materials.audits(checked.report)
-    if checked.edited:
-        raise UsageError("the archive was edited, so it does not say what to compare with", "Leave --rerun out.")
-    if not audits or any(type(audit) is not Audit for audit in audits.values()):
-        raise UsageError("--rerun needs an archive of `detaudit run` or `detaudit check`", "Leave --rerun out.")
-    for name, audit in audits.items():
+class _Reruns:
+    """Runs each audit of an archive once in the working directory; ``added`` are source files that are new to it."""
+
+    def __init__(
+        self, checked: Verified, results: Path, changed: tuple[Change, ...], typed: Sequence[str], python: str | None
+    ) -> None:
+        self._checked, self._results, self._changed = checked, results, changed
+        self._typed, self._python = typed, python
+        self.added: set[str] = set()
+
+    def all(self) -> Iterator[Rerun]:
+        """Yield what each run shows. Raises UsageError if the archive does not say what to run."""
+        audits = materials.audits(self._checked.report)
+        if self._checked.edited:
+            raise UsageError("the archive was edited, so it does not say what to compare with", "Leave --rerun out.")
+        if not audits or any(type(audit) is not Audit for audit in audits.values()):
+            raise UsageError("--rerun needs an archive of `detaudit run` or `detaudit check`", "Leave --rerun out.")
+        for name, audit in audits.items():
+            yield self._one(name, audit)
+
+    def _one(self, name: str, audit: Audit) -> Rerun:
         group = next((one for one in audit.groups if one.first_finished is not None), None)
         if group is None:
             raise UsageError("no run of the archive finished, so there is nothing to compare with", "Leave it out.")
-        settings = _settings(checked, audit, group, typed, python)
-        click.echo(f"running {line(shlex.join(settings.target.words))} in {line(str(settings.cwd))}", err=True)
+        settings = _settings(self._checked, audit, group, self._typed, self._python)
+        code = {one.name for one in self._checked.used.code if one.name in audit.code or one.name in audit.target}
+        changed = code_changed(self._changed, code)
+        differs = f": its code is not that of the archive: {shortened(changed, most=5)}" if changed else ""
+        running = f"running {shlex.join(settings.target.words)} in {settings.cwd}{differs}"
+        click.echo(line(running), err=True)
         again = execute_quietly(settings, partial(Auditor, settings, LocalLauncher()))
-        there = advice.shown(settings.out)
-        if again.groups[0].first_finished is None:
-            yield f"rerun: {name or 'the run'} failed: {there}"
-            continue
-        sides = load(str(results / name), group.recipe.name), load(str(settings.out))
-        ours, theirs = (side.recording for side in sides)
-        comparison = compare(ours, theirs, names=("the archive", there), command=(), warnings=())
-        if comparison.verdict is not ComparisonVerdict.IDENTICAL:
-            first = comparison.first_difference
-            where = f" {first.where()}" if first is not None else ""
-            yield f"rerun: {comparison.verdict}{where}: {there}"
+        there, verdict, difference = advice.shown(settings.out), None, None
+        if again.groups[0].first_finished is not None:
+            sides = load(str(self._results / name), group.recipe.name), load(str(settings.out))
+            ours, theirs = (side.recording for side in sides)
+            comparison = compare(ours, theirs, names=("the archive", there), command=(), warnings=())
+            verdict, difference = comparison.verdict, comparison.first_difference
+        self.added |= {*again.code} - {*audit.code} - code
+        return Rerun(
+            audit=name,
+            command=tuple(audit.target),
+            folder=there,
+            code_changed=changed,
+            archive_repeats=group.verdict is not Verdict.NONDETERMINISTIC,
+            verdict=verdict,
+            first_difference=difference,
+        )
 
 
 def _settings(checked: Verified, audit: Audit, group: Group, typed: Sequence[str], python: str | None) -> Settings:
     """Return the settings of one run of the user's tree. Raises UsageError for a command that nobody typed."""
     words = audit.target
     module = words[1] if len(words) > 1 and words[0] == "-m" else ""
-    script = words[0] if words and words[0].endswith(".py") else ""
+    script = words[0] if words and words[0].endswith(SCRIPTS) else ""
     if typed and tuple(typed) != tuple(words):
         raise UsageError(f"the archive is of another command: {shlex.join(words)}", "Type that one after `--`.")
-    own = f"{module.replace('.', '/')}.py" if module else script
-    known = {one.name for one in checked.used.code}
-    if not typed and (not own or not {own, f"{own[:-3]}/__main__.py"} & known or Path(own).is_absolute()):
+    folder = module.replace(".", "/")
+    own = {f"{folder}.py", f"{folder}/__main__.py"} if module else {script}
+    known = {one.name for one in checked.used.code if not Path(one.name).is_absolute()}
+    if not typed and not own & known:
         hint = f"Read it; if it may run here, type it: detaudit verify FILE --rerun -- {shlex.join(words)}"
         raise UsageError("the command of the archive is no script or module of this project", hint)
     catalogue = load_catalogue()

@@ -15,6 +15,7 @@ from detaudit.config.options import DECLARED, RunOptions
 from detaudit.config.recipes import MAX_SEED
 from detaudit.config.yamlfile import unknown
 from detaudit.errors import ConfigError, NothingToAuditError, UnknownNameError
+from detaudit.notebooks.cells import SCRIPTS
 
 # Find where a TOML file has a value: the parser of the standard library does not say.
 #
@@ -257,6 +258,6 @@ def words(command: Command) -> tuple[tuple[str, ...], tuple[str, ...], str]:
         raise ConfigError(f"cannot parse command {command!r}: {error}", "Write it as a list of words.") from error
     if len(parts) > 1 and parts[0] == "-m":
         return (), parts[2:], parts[1]
-    if parts and parts[0].endswith(".py"):
+    if parts and parts[0].endswith(SCRIPTS):
         return parts[:1], parts[1:], ""
     return (), parts, ""

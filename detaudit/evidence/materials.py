@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from detaudit.launch.workspace import WORK, repository_root
 from detaudit.model import Audit, Check, Comparison
 from detaudit.model.fact import duration, encode
 from detaudit.model.outputs import FileBudget
+from detaudit.notebooks.cells import code_of, is_notebook
 from detaudit.runs import environment
 from detaudit.runs.log_records import Data, SettingsLine, lines_of
 
@@ -130,7 +131,7 @@ def collect(
     if isinstance(report, Comparison):
         why = "a comparison starts no run; what its sides used is said in their own folders"
         unhashed.append(Unhashed(name="code and data", why=why))
-    _, packages, missing = _packages(python or _python(report, cwd))
+    _, packages, missing = packages_of(python or python_of(report, cwd))
     read_natively = sorted({one.name for one in packages} & {*NATIVE})
     native = f" (installed: {', '.join(read_natively)})" if read_natively else ""
     unhashed += [
@@ -138,7 +139,7 @@ def collect(
         *([Unhashed(name="packages", why=missing)] if missing else []),
         Unhashed(name="what native code read", why=f"only files that Python opens are recorded{native}"),
     ]
-    git, diff, why = _git(cwd, folder)
+    git, diff, why = git_state(cwd, folder)
     if why:
         unhashed.append(Unhashed(name="git", why=why))
     facts = _facts(report)
@@ -181,6 +182,14 @@ def sha256(path: Path) -> tuple[str, int]:
         return file_digest(file, "sha256").hexdigest(), file.tell()
 
 
+def code_sha256(path: Path) -> tuple[str, int]:
+    """Return the SHA-256 of the code of a file, of a notebook that of its cells, and its size. Raises OSError."""
+    if not is_notebook(path.name):
+        return sha256(path)
+    code = code_of(path)
+    return hashlib.sha256(code).hexdigest(), len(code)
+
+
 class _Hashing:
     """Hashes files within a budget; what it leaves out is in ``unhashed``."""
 
@@ -189,8 +198,8 @@ class _Hashing:
         self._end, self._bytes = time.monotonic() + budget.seconds, budget.bytes
         self.unhashed: list[Unhashed] = []
 
-    def file(self, name: str, path: Path) -> Iterator[Hashed]:
-        """Yield the hash of a file, nothing if it has none."""
+    def file(self, name: str, path: Path, *, code: bool = False) -> Iterator[Hashed]:
+        """Yield the hash of a file, or of its ``code``, nothing if it has none."""
         try:
             status = path.stat()
             if not self._later and status.st_mtime >= self._started + 1:
@@ -199,7 +208,7 @@ class _Hashing:
                 spent = f"{duration(self._budget.seconds, '.0f')} or {self._budget.bytes} bytes"
                 self._leave(name, f"the budget of {spent} was spent (--file-budget)")
             else:
-                digest, size = sha256(path)
+                digest, size = code_sha256(path) if code else sha256(path)
                 self._bytes -= size
                 yield Hashed(name=name, size=size, sha256=digest, later=self._later)
         except OSError as error:
@@ -221,17 +230,17 @@ def _code(report: Report, folder: Path, cwd: Path, hashing: _Hashing) -> tuple[l
     for audit in audits(report).values():
         for name, digest in audit.code.items():
             try:
-                now, size = sha256(cwd / name)
+                now, size = code_sha256(cwd / name)
             except OSError:
                 now, size = "", 0
             code[name] = Hashed(name=name, size=size if now == digest else None, sha256=digest)
         for word in audit.target:
             if word not in code and "\0" not in word and (cwd / word).is_file():
-                code.update({one.name: one for one in hashing.file(_name(str(cwd / word), cwd), cwd / word)})
+                code.update({one.name: one for one in hashing.file(_name(str(cwd / word), cwd), cwd / word, code=True)})
         for file in sorted(_loaded(folder, cwd)) if not audit.code else ():  # a report that does not name them
             name = _name(file, cwd)
             if name not in code:
-                code.update({one.name: one for one in hashing.file(name, Path(file))})
+                code.update({one.name: one for one in hashing.file(name, Path(file), code=True)})
         if not code:
             unhashed.append(Unhashed(name="code", why="no run recorded which files it loaded"))
     return sorted(code.values(), key=lambda one: one.name), unhashed
@@ -317,7 +326,7 @@ print(json.dumps([platform.python_version(), packages]))
 """
 
 
-def _packages(python: str) -> tuple[str, tuple[Package, ...], str]:
+def packages_of(python: str) -> tuple[str, tuple[Package, ...], str]:
     """Return the version of a Python, its packages, and why they are not known, ``""`` if they are.
 
     Of a RECORD that leaves out what differs from place to place: files outside of its folder, such as scripts that
@@ -331,7 +340,7 @@ def _packages(python: str) -> tuple[str, tuple[Package, ...], str]:
     return version, tuple(Package(name=name, version=a, record=b) for name, (a, b) in sorted(answer.items())), ""
 
 
-def _python(report: Report, cwd: Path) -> str:
+def python_of(report: Report, cwd: Path) -> str:
     """Return the Python of a report: of a command that names one, or the one that would be found now."""
     for audit in audits(report).values():
         if audit.target and Path(audit.target[0]).name.startswith("python"):
@@ -342,7 +351,7 @@ def _python(report: Report, cwd: Path) -> str:
 # The commit of the tree.
 
 
-def _git(cwd: Path, results: Path | None = None) -> tuple[Git | None, bytes, str]:
+def git_state(cwd: Path, results: Path | None = None) -> tuple[Git | None, bytes, str]:
     """Return the commit and what the tree has beside it, but for ``results``, the diff, and why there is none."""
     try:
         commit = git_output(cwd, "rev-parse", "--verify", "HEAD", timeout=MOST_GIT_S).strip()
@@ -361,54 +370,3 @@ def _git(cwd: Path, results: Path | None = None) -> tuple[Git | None, bytes, str
     digest = hashlib.sha256(diff).hexdigest() if diff else ""
     long = f"the diff has {len(diff)} bytes: only its hash is kept" if len(diff) > MOST_DIFF else ""
     return Git(commit=commit, diff=digest, untracked=tuple(sorted(shown))), b"" if long else diff, long
-
-
-# What has changed since.
-
-
-def changes(then: Materials, report: Report, cwd: Path, python: str = "") -> list[str]:
-    """Return what is not as it was: code, data, packages, the commit and the machine, a sentence each."""
-    changed = [*_files("code", then.code, cwd), *_files("data", then.data, cwd)]
-    version, packages, missing = _packages(python or _python(report, cwd))
-    if missing:
-        changed.append(f"packages: {missing}")
-    else:
-        changed += _differing_packages(then.packages, packages)
-    git, _, _ = _git(cwd)
-    if then.git is not None:
-        if git is None or git.commit != then.git.commit:
-            changed.append(f"git: commit {then.git.commit[:12]} then, {git.commit[:12] if git else 'none'} now")
-        elif git.diff != then.git.diff:
-            changed.append("git: the tree has other changes than then beside its commit")
-    now = {**environment.describe(), "python": version or None}
-    for name in sorted(now.keys() & then.machine.keys()):
-        if then.machine[name] is not None and msgspec.to_builtins(now[name]) != then.machine[name]:
-            before, after = environment.words(then.machine[name]), environment.words(now[name])
-            changed.append(f"machine: {name}: {before or 'none'} then, {after or 'none'} now")
-    for change in environment.changes(then.variables, now["variables"]):
-        changed.append(f"variables: {change.name}: {change.a or 'unset'} then, {change.b or 'unset'} now")
-    return changed
-
-
-def _files(kind: str, files: Iterable[Hashed], cwd: Path) -> Iterator[str]:
-    for file in files:
-        try:
-            digest, size = sha256(cwd / file.name)
-        except OSError as error:
-            yield f"{kind}: {file.name} cannot be read: {error.strerror}"
-            continue
-        if digest != file.sha256:
-            sizes = f"{'unknown' if file.size is None else file.size} bytes then, {size} now"
-            yield f"{kind}: {file.name} has changed ({sizes})"
-
-
-def _differing_packages(then: Iterable[Package], now: Iterable[Package]) -> Iterator[str]:
-    before, after = ({one.name: one for one in packages} for packages in (then, now))
-    for name in sorted({*before, *after}):
-        a, b = before.get(name), after.get(name)
-        if a is None or b is None:
-            yield f"packages: {name} {b.version if b else a.version if a else ''} {'is new' if b else 'is gone'}"
-        elif a.version != b.version:
-            yield f"packages: {name} {a.version} then, {b.version} now"
-        elif a.record != b.record:
-            yield f"packages: {name} {a.version} has other files than then"

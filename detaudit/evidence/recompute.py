@@ -34,6 +34,7 @@ from detaudit.model import (
     shorter,
 )
 from detaudit.model.problems import CoresReduced, DeviceShared, RunsCrowded
+from detaudit.notebooks.cells import SCRIPTS
 from detaudit.runs import environment, files, log, printed
 from detaudit.runs.status import cut, logs_of, recorded, tail
 
@@ -247,7 +248,7 @@ def _flags(names: Sequence[str]) -> Iterator[Any]:
 
 
 def _target(words: Sequence[str]) -> Target:
-    if words and words[0].endswith((".py", ".ipynb")):
+    if words and words[0].endswith(SCRIPTS):
         return Target(arguments=tuple(words[1:]), script=words[0])
     if len(words) > 1 and words[0] == "-m":
         return Target(arguments=tuple(words[2:]), module=words[1])

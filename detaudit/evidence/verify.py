@@ -1,4 +1,4 @@
-"""Check an archive: its hashes, its statement, its verdict from the logs, and what has changed since."""
+"""Check an archive: its hashes, its statement, and its verdict from the logs."""
 
 import tempfile
 from dataclasses import dataclass, field
@@ -20,23 +20,15 @@ _MOST_STATEMENT = 2**28
 
 @dataclass
 class Verified:
-    """What a check of an archive shows: ``edited`` says what is not as it was written, ``changed`` what is not as then.
+    """What a check of an archive shows: ``edited`` says what is not as it was written.
 
-    ``taken`` is what nobody can judge again, ``notes`` what the statement says of its own limits.
+    ``taken`` is what nobody can judge again.
     """
 
     report: Report
     used: Materials
     edited: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
     taken: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    members: int = 0
-
-    @property
-    def is_right(self) -> bool:
-        """Whether nothing was edited, and nothing has changed."""
-        return not (self.edited or self.changed)
 
 
 def verify(path: Path, folder: Path) -> Verified:
@@ -60,9 +52,8 @@ def verify(path: Path, folder: Path) -> Verified:
     sources: dict[str, Source] = {name: folder.joinpath(*name.split("/")) for name in members}
     if not damaged and not archive.is_laid_out(path, sources, members):
         edited.append("the zip file is not as detaudit packs these members")
-    verified = Verified(report, used, edited, members=len(members))
+    verified = Verified(report, used, edited)
     _judge_again(verified, folder)
-    verified.notes = [f"not hashed: {one.name}: {one.why}" for one in used.unhashed]
     return verified
 
 

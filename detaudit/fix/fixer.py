@@ -37,7 +37,7 @@ from detaudit.model import (
     Verdict,
 )
 from detaudit.model.fact import now
-from detaudit.notebooks.cells import SUFFIX, is_notebook
+from detaudit.notebooks.cells import SCRIPTS, is_notebook
 from detaudit.rules import SEEDING
 from detaudit.runner import Observer, Runner
 from detaudit.trace.tracer import Tracer, TraceRequest
@@ -407,7 +407,7 @@ def _main(target: Target, cwd: Path) -> str:
     files = [*words, f"{modules}.py", f"{modules}/__main__.py"] if modules else words
     for word in files:
         path = cwd / word
-        if path.suffix in (".py", SUFFIX) and path.is_file():
+        if path.suffix in SCRIPTS and path.is_file():
             return os.path.relpath(path, cwd)
     return ""
 

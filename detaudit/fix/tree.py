@@ -8,7 +8,7 @@ from pathlib import Path
 from detaudit.fix.changes import Change, Text, all_applied, text_of
 from detaudit.launch.tree import SourceCopy
 from detaudit.launch.workspace import WORK
-from detaudit.notebooks.cells import SUFFIX
+from detaudit.notebooks.cells import SCRIPTS
 
 
 class Tree(SourceCopy):
@@ -32,12 +32,7 @@ class Tree(SourceCopy):
     def is_own(self, file: str) -> bool:
         """Whether a file, named as seen from ``cwd``, is one of the user's that may be changed."""
         path = Path(os.path.normpath(self.cwd / file))
-        own = (
-            path.suffix in (".py", SUFFIX)
-            and path.is_relative_to(self.root)
-            and path.is_file()
-            and not path.is_symlink()
-        )
+        own = path.suffix in SCRIPTS and path.is_relative_to(self.root) and path.is_file() and not path.is_symlink()
         with suppress(OSError, SyntaxError, ValueError):
             return own and bool(self.text(file).lines)
         return False

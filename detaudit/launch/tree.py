@@ -9,8 +9,8 @@ from detaudit import private
 from detaudit.errors import WorkspaceError
 from detaudit.launch import MARK
 from detaudit.launch.workspace import WORK, copy_file, is_venv, walk
+from detaudit.notebooks.cells import SCRIPTS
 
-SOURCES = (".py", ".ipynb")
 """Suffixes of code, which is copied however large it is."""
 
 BUDGET = 2**30
@@ -93,7 +93,7 @@ def _over_budget(entries: Iterable[os.DirEntry[str]]) -> set[str]:
     sizes = {
         entry.path: entry.stat(follow_symlinks=False).st_size
         for entry in entries
-        if entry.is_file(follow_symlinks=False) and not entry.name.endswith(SOURCES)
+        if entry.is_file(follow_symlinks=False) and not entry.name.endswith(SCRIPTS)
     }
     total, linked = sum(sizes.values()), set[str]()
     for path in sorted(sizes, key=lambda path: -sizes[path]):
@@ -109,6 +109,6 @@ def _is_data(folder: os.DirEntry[str]) -> bool:
     files = 0
     for _, _, names in os.walk(folder.path):
         files += len(names)
-        if any(name.endswith(SOURCES) for name in names):
+        if any(name.endswith(SCRIPTS) for name in names):
             return False
     return files > MANY

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 SUFFIX = ".ipynb"
 
+SCRIPTS = (".py", SUFFIX)
+"""How the names of files end that are run as scripts."""
+
 PER_CELL = 1000
 """Line n of cell k is line k * PER_CELL + n, and the line before the first of a cell is its marker."""
 

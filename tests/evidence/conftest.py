@@ -32,8 +32,8 @@ class Kept:
         self.report: Audit = Auditor(asked, launcher).run()
         store.save(self.out, self.report)
         with pytest.MonkeyPatch.context() as patch:  # no process is started
-            patch.setattr(materials, "_packages", lambda python: ("3.11.7", PACKAGES, ""))
-            patch.setattr(materials, "_git", lambda cwd, results: (GIT, DIFF, ""))
+            patch.setattr(materials, "packages_of", lambda python: ("3.11.7", PACKAGES, ""))
+            patch.setattr(materials, "git_state", lambda cwd, results: (GIT, DIFF, ""))
             used, diff = materials.collect(self.report, self.out, asked.cwd)
         materials.save(self.out, used, diff)
         pack.of_results(self.zip, self.report, self.out, asked.cwd)

@@ -30,8 +30,8 @@ def test_copies_of_the_user_s_files_and_links_are_left_out(tmp_path: Path) -> No
 def test_what_cannot_be_hashed_is_named_with_the_reason(
     kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(materials, "_packages", lambda python: ("", (), "python does not list them"))
-    monkeypatch.setattr(materials, "_git", lambda cwd, results: (None, b"", "no repository"))
+    monkeypatch.setattr(materials, "packages_of", lambda python: ("", (), "python does not list them"))
+    monkeypatch.setattr(materials, "git_state", lambda cwd, results: (None, b"", "no repository"))
     logs = kept.out / "runs" / "none" / "1" / "logs" / "7.0.jsonl"
     small, large, new = (kept.cwd / name for name in ("small", "large", "new"))
     for path, size in ((small, 10), (large, 2000), (new, 10)):

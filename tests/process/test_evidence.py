@@ -1,11 +1,13 @@
 """From the command line: an audit with --evidence, its archive checked, and a tree that has changed since."""
 
+import hashlib
 import json
 import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -79,19 +81,47 @@ def test_an_archive_names_what_was_used_and_tells_what_has_changed(audited: Proj
     assert "deterministic, judged again from its logs" in checked.out
     assert audited.detaudit("verify", "audit.zip", "--rerun").code == 0
 
+    assert audited.detaudit("verify", "audit.zip", "--archive-only", "--format", "json").json["changed"] is None
+
     audited.write("settings.json", '{"seed": 3}')
-    audited.write("helper.py", PLAIN + "\n    EXTRA = 1\n")
+    audited.write("helper.py", "import added\n" + dedent(PLAIN))
+    audited.write("added.py", "")
     checked = audited.detaudit("verify", "audit.zip", "--rerun")
     assert checked.code == 1
     for text in (
         "changed: code: helper.py has changed",
+        "changed: code: added.py is new: the rerun loaded it",
         "changed: data: settings.json has changed",
         "changed: git: the tree has other changes",
-        "changed: rerun: different",
+        "rerun: different",
     ):
         assert text in checked.out
     assert "edited:" not in checked.out
-    assert audited.detaudit("verify", "audit.zip", "--archive-only").code == 0
+    assert "its code is not that of the archive: helper.py" in checked.err
+
+
+@pytest.mark.full
+def test_a_verification_as_json(audited: Project) -> None:
+    audited.write("helper.py", dedent(PLAIN) + "EXTRA = 1\n")
+    checked = audited.detaudit("verify", "audit.zip", "--rerun", "--format", "json")
+    assert (checked.code, checked.json["kind"], checked.json["verdict"]) == (1, "verify", "deterministic")
+    assert checked.json["edited"] == []
+    (file,) = (one for one in checked.json["changed"] if one["kind"] == "file-changed" and one["material"] == "code")
+    assert (file["name"], file["sha256_now"]) == (
+        "helper.py",
+        hashlib.sha256((audited.folder / "helper.py").read_bytes()).hexdigest(),
+    )
+    (rerun,) = checked.json["reruns"]
+    assert (rerun["verdict"], rerun["code_changed"]) == ("identical", ["helper.py"])
+    audited.write("helper.py", "raise SystemExit(3)\n")
+    (rerun,) = audited.detaudit("verify", "audit.zip", "--rerun", "--format", "json").json["reruns"]
+    assert rerun["verdict"] is None
+
+
+@pytest.mark.parametrize("words", [("--rerun", "--archive-only"), ("--", "python", "train.py")])
+def test_options_of_verify_that_say_nothing_together(project: Project, words: tuple[str, ...]) -> None:
+    refused = project.detaudit("verify", "audit.zip", *words)
+    assert (refused.code, "hint:" in refused.err) == (2, True)
 
 
 def test_archives_of_one_audit_are_equal_wherever_they_are_made(audited: Project, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ RARE = """
     open("rates.csv").read()
     train(seed=number if number % 4 == 0 else 0)
 """
-"""Differs in one run of four, also where runs start at once. What it counts by is neither in a file nor below its folder."""
+"""Differs in one run of four, also where runs start at once: what it counts by is no file of its folder."""
 
 Run = Callable[..., Finished]
 

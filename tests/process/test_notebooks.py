@@ -113,3 +113,40 @@ def test_a_trace_names_the_cell(project: Project) -> None:
     done = project.detaudit("trace", "unseeded_data.ipynb")
     assert "unseeded_data.ipynb cell 2, line 3" in done.out, done.out + done.err
     assert "rng = np.random.default_rng(0)" in done.out
+
+
+@pytest.mark.full
+def test_a_bisection_names_the_flag_and_the_cell(project: Project) -> None:
+    shutil.copy(SHAPES / "unseeded_data.ipynb", project.folder)
+    done = project.detaudit("bisect", "unseeded_data.ipynb", "--confirm", "3", "--format", "json")
+    assert done.code == 0, done.err
+    (needed,) = done.json["needed"]
+    assert needed["flag"] == "numpy-default-rng"
+    assert "unseeded_data.ipynb" in json.dumps(needed)
+
+
+def test_a_check_of_a_notebook_fails_for_an_edit_of_a_cell_and_not_for_an_output(project: Project) -> None:
+    path = project.folder / "thesis.ipynb"
+    shutil.copy(SHAPES / "linear_regression.ipynb", path)
+    project.write("detaudit.yaml", "audits:\n  thesis:\n    command: thesis.ipynb\n    runs: 2\n")
+    assert project.detaudit("check", "--update").code == 0
+
+    notebook = json.loads(path.read_text())
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    for cell in cells:
+        cell["outputs"], cell["execution_count"] = [], None
+    path.write_text(json.dumps(notebook))
+    kept = project.detaudit("check", "--evidence", "check.zip")
+    assert (kept.code, "passed: 2 passed" in kept.out) == (0, True), kept.out + kept.err
+
+    cells[0]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": ["new\n"]}]
+    path.write_text(json.dumps(notebook))
+    checked = project.detaudit("verify", "check.zip", "--rerun")
+    assert checked.code == 0, checked.out + checked.err
+
+    cells[1]["source"] = "".join(cells[1]["source"]).replace("default_rng(0)", "default_rng(1)")
+    path.write_text(json.dumps(notebook))
+    checked = project.detaudit("verify", "check.zip")
+    assert (checked.code, "changed: code: thesis.ipynb has changed" in checked.out) == (1, True), checked.out
+    failed = project.detaudit("check")
+    assert failed.code == 1, failed.out + failed.err
