@@ -1,7 +1,6 @@
 """The job behind ``run``: groups and their runs, one after another, saved after every run."""
 
 import copy
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +35,7 @@ from detaudit.model import (
 from detaudit.model.fact import now
 from detaudit.model.files import FreshStart, LeftState
 from detaudit.model.warnings import AuditStopped, RunsFailAlike, RunsLeftNothing
-from detaudit.runner import Limits, MakeRunner, Observer, Result, Runner, SideBySide
+from detaudit.runner import Limits, MakeRunner, Observer, Result, Runner, SideBySide, described
 from detaudit.runs import environment
 from detaudit.runs.inputs import Inputs
 from detaudit.runs.status import stopped
@@ -186,10 +185,7 @@ class Auditor:
         self._settings, self._observer = settings, observer or Observer()
         self._pool: Pool[Result] = Pool(launcher, threads=len(settings.jobs.slots) > 1)
         self._runner = make_runner(settings, self._pool, self._observer)
-        described = environment.describe(settings.jobs.without_devices({**os.environ, **settings.env}))
-        if share := settings.jobs.slots[0].cpus:
-            described["cpus"] = len(share)
-        self._audit = AuditInProgress(settings, described)
+        self._audit = AuditInProgress(settings, described(settings))
         self._steps = history.earlier_steps(settings) if settings.stepwise else None
 
     def run(self) -> Audit:

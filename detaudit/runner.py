@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -42,7 +42,7 @@ from detaudit.model.outputs import Outputs, RunFacts
 from detaudit.model.problems import EndedAfterStep, EndedAtDifference, NoTraining, RecorderNotLoaded
 from detaudit.model.warnings import FilesUnsearched, LeftoversUnchecked
 from detaudit.outputs import text
-from detaudit.runs import live_log, log
+from detaudit.runs import environment, live_log, log
 from detaudit.runs.files import (
     Changes,
     Collector,
@@ -614,18 +614,36 @@ def _of_reference(reference: RunRecord | None, record: RunRecord, through: int |
     return reference_through if comparer.first_difference(reference, record) is not None else through
 
 
+def described(settings: Settings) -> dict[str, Any]:
+    """Return the environment of the runs that these settings do on this machine."""
+    machine = environment.describe(settings.jobs.without_devices({**os.environ, **settings.env}))
+    share = settings.jobs.slots[0].cpus
+    return {**machine, "cpus": len(share)} if share else machine
+
+
 # Do the runs of a group one after another or several at once, and take their results in the order of their numbers.
 
 
 class SideBySide:
     """The runs of a group, each in its slot: ``run`` does the one with a number, and launches it with ``pool``.
 
-    A block with it leaves no run under way. If ``first_alone``, the others wait for what the first one shows.
+    A block with it leaves no run under way. If ``first_alone``, the others wait for what the first one shows. Runs
+    begin with number ``first``; ``threads`` is how many the runs before it had.
     """
 
-    def __init__(self, pool: Pool[Result], jobs: Jobs, run: Callable[[int], Result], *, first_alone: bool) -> None:
-        self._pool, self._jobs, self._run = pool, jobs, run
-        self._at_once = 1 if first_alone or jobs.measured else len(jobs.slots)
+    def __init__(
+        self,
+        pool: Pool[Result],
+        jobs: Jobs,
+        run: Callable[[int], Result],
+        *,
+        first_alone: bool = False,
+        first: int = 1,
+        threads: int = 0,
+    ) -> None:
+        self._pool, self._jobs, self._run, self._first = pool, jobs, run, first
+        alone = first_alone or (jobs.measured and first == 1)
+        self._at_once = 1 if alone else jobs.at_once(threads)
         self._under_way: set[int] = set()
         self._done: dict[int, Result] = {}
 
@@ -637,7 +655,7 @@ class SideBySide:
 
     def results(self, runs: Callable[[], int]) -> Iterator[Result]:
         """Yield the results of ``runs()`` in order, each once it and all before it are there."""
-        start = number = 1
+        start = number = self._first
         while number <= runs():
             while number not in self._done:
                 while start <= runs() and self._may_start(start):

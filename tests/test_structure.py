@@ -56,6 +56,7 @@ ROOMS = {
     "doctor": {"config", "launch", "model", "runs"},
     # Runs started, and recordings compared.
     "runner": {"config", "judge", "launch", "model", "outputs", "runs"},
+    "ahead": {"launch", "runner"},
     "baseline": {"config", "errors", "judge", "model", "outputs", "runs", "store"},
     "compare": {"errors", "judge", "model", "outputs", "runs"},
     "trial": {"config", "judge", "launch", "model", "runner", "runs"},
@@ -65,11 +66,11 @@ ROOMS = {
         "advice", "baseline", "errors", "history", "judge", "launch", "model", "runner", "runs", "source", "store",
     },
     "bisect": {
-        "advice", "config", "errors", "history", "judge", "launch", "model", "notebooks", "runner", "runs", "source",
+        "advice", "ahead", "config", "errors", "history", "judge", "launch", "model", "notebooks", "runner", "runs", "source",
         "store",
     },
     "trace": {
-        "advice", "config", "entry_points", "history", "judge", "launch", "model", "notebooks", "private", "rules",
+        "advice", "ahead", "config", "entry_points", "history", "judge", "launch", "model", "notebooks", "private", "rules",
         "runner", "runs", "source", "store", "trial", "wire",
     },
     "fix": {

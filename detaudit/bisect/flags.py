@@ -11,6 +11,7 @@ import yaml
 from msgspec.structs import replace
 
 from detaudit import advice, history, store
+from detaudit.ahead import Ahead
 from detaudit.bisect.costs import PAIRS, Cost
 from detaudit.bisect.search import MOST_ROUNDS, Answer, Questions, Rules, Search, WholeRuns
 from detaudit.bisect.trials import LimitedTrials, Trials
@@ -366,10 +367,11 @@ class Bisector:
         settings = question.settings
         self._earlier = earlier
         self._question = question
-        self._runner = make_runner(settings, launcher, observer or Observer())
-        self._runner.starts_fresh = True
         self._observer = observer or Observer()
-        self._trials = LimitedTrials(settings, self._runner, self._plan, observer or Observer(), self._save)
+        self._ahead = Ahead(launcher, settings.jobs)
+        self._runner = make_runner(settings, self._ahead.pool, self._observer)
+        self._runner.starts_fresh = not settings.jobs.apart
+        self._trials = LimitedTrials(settings, self._runner, self._plan, self._observer, self._save, self._ahead)
         self._rules = rules_of(question.catalogue)
         self._questions = self._asked_of_runs()
         self._search = Search(self._questions, self._rank, self._rules, confirm=question.confirm, error=question.error)
@@ -381,7 +383,7 @@ class Bisector:
         self._differed_in: Path | None = None
 
     def run(self) -> Bisection:
-        """Find a minimal set of flags."""
+        """Find a minimal set of flags. Raises DetauditError if runs at once hide races, so that no match counts."""
         settings = self._question.settings
         if self._earlier:
             self._trials.restore(self._earlier)

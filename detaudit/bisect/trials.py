@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from detaudit import store
+from detaudit.ahead import Ahead
 from detaudit.bisect import costs
 from detaudit.bisect.costs import Cost, Timing
 from detaudit.config.options import Until
-from detaudit.errors import UsageError
+from detaudit.errors import DetauditError, UsageError
 from detaudit.judge.group import GroupInProgress
 from detaudit.judge.policy import END, NONE, START, Flags, Length, OneRun, TrialOutcome, TrialResult
 from detaudit.launch.plan import GroupPlan, Settings
 from detaudit.model import UNHOOKED, Difference, Group, Run, RunRecord, Stage, Status, Verdict
 from detaudit.model.problems import OutputsOpen
 from detaudit.notebooks.cells import code_of
-from detaudit.runner import Limits, Observer, Result, Runner
+from detaudit.runner import Limits, Observer, Result, Runner, described
 from detaudit.runs import environment, log
 from detaudit.runs.inputs import Inputs
 from detaudit.runs.log import Process, loaded_files
@@ -90,17 +91,24 @@ class Trial:
 class Trials:
     """Runs trainings with flags, and keeps the results. ``keep`` is called after each run.
 
-    ``environment`` is that of the runs so far, of the first if others are done elsewhere; see environment.describe.
+    ``ahead`` does the runs that are needed next while the results of others are looked at. ``environment`` is that of
+    the runs so far, of the first if others are done elsewhere; see environment.describe.
     """
 
     def __init__(
-        self, settings: Settings, runner: Runner, plan: Plan, observer: Observer, keep: Callable[[], None]
+        self,
+        settings: Settings,
+        runner: Runner,
+        plan: Plan,
+        observer: Observer,
+        keep: Callable[[], None],
+        ahead: Ahead,
     ) -> None:
         self._settings, self._runner, self._plan = settings, runner, plan
-        self._observer, self._keep = observer, keep
+        self._observer, self._keep, self._ahead = observer, keep, ahead
         self._trials: dict[Flags, Trial] = {}
         self._inputs, self._taken = Inputs(settings.cwd, settings.target.words), False
-        self.environment: dict[str, Any] = environment.describe()
+        self.environment: dict[str, Any] = described(settings)
         self._elsewhere = False
         self._timings: list[Timing] = []  # in the order of the runs
         self.total_runs = 0
@@ -146,7 +154,7 @@ class Trials:
         trial = self._begun(flags)
         self._announce(flags, runs)
         while self._open(trial, runs):
-            self._run(trial)
+            self._run(trial, more=runs - len(trial.group.result().runs) - 1)
         return self._finding(trial)
 
     def time_once(self, flags: Flags) -> None:
@@ -187,25 +195,38 @@ class Trials:
         group = trial.group.result()
         return not trial.group.differs and not broken(group) and len(group.runs) < runs
 
-    def _run(self, trial: Trial, *, follow: bool = True, until: Until | None = None) -> None:
+    def _run(self, trial: Trial, *, follow: bool = True, until: Until | None = None, more: int = 0) -> None:
+        """Run once more; so many ``more`` go as far if this one matches. Raises DetauditError if no match can count."""
         number = len(trial.group.result().runs) + 1
         spec = trial.plan.spec(number)
+
+        def run(one: int) -> Result:
+            reference = trial.first.record if trial.first and follow else None
+            return self._runner.run(one, trial.plan.spec(one), Limits(reference, until=until))
+
         self.total_runs += 1
         try:
-            reference = trial.first.record if trial.first and follow else None
-            result = self._runner.run(number, spec, Limits(reference, until=until))
+            result = self._ahead.result(
+                (trial.name, follow, until), number, more, run, lambda one: trial.plan.spec(one).folder
+            )
         except KeyboardInterrupt:
             trial.group.add(stopped(number, spec), (), RunRecord())
             raise
         self._take(trial, result)
-        self._timings.append(_timing(trial, result, fixed=self._settings.until is not None))
+        if not self._open(trial, number + 1):
+            self._ahead.end()
+        if not follow or len(trial.plan.jobs.slots) == 1:  # others at once slow a run down
+            self._timings.append(_timing(trial, result, fixed=self._settings.until is not None))
         if self.total_runs == 1:
             note(self._settings.out, self._settings.cwd, spec.cwd, result.processes)
         self._keep()
         self._observer.run_finished(trial.group.result().runs[-1])
+        if trial.group.crowded is not None:
+            self._ahead.end()
+            raise DetauditError(trial.group.crowded.text(), "`--jobs auto` does as many at once as the cores allow.")
 
     def _take(self, trial: Trial, result: Result) -> None:
-        trial.group.add(result.run, result.processes, result.record, machine=result.machine)
+        trial.group.add(result.run, result.processes, result.record, result.threads, result.machine)
         if result.machine is not None and not self._elsewhere:
             self.environment, self._elsewhere = copy.deepcopy(dict(result.machine.described)), True
         environment.add_processes(self.environment, result.processes)
@@ -321,11 +342,11 @@ class LimitedTrials(Trials):
         trial = self.of(flags)
         return trial.reached if trial is not None else ()
 
-    def run(self, flags: Flags, through: int) -> None:
+    def run(self, flags: Flags, through: int, more: int = 0) -> None:
         """See Trainings. A run goes to its end if it does no steps, or is over before."""
         trial = self._begun(flags)
         self._announce(flags, len(trial.reached) + 1)
-        self._run(trial, until=self._until(through))
+        self._run(trial, until=self._until(through), more=more)
 
     @property
     def _timed_until(self) -> Until | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from detaudit import advice, store
+from detaudit.ahead import Ahead
 from detaudit.bisect.flags import LIKELY, matching
 from detaudit.bisect.search import Effect, Sensitivity, SensitivitySearch
 from detaudit.bisect.trials import ControlledTrials
@@ -135,10 +136,11 @@ class VariationBisector:
         settings, observer = question.settings, observer or Observer()
         self._earlier = earlier
         self._question = question
-        self._runner = Runner(settings, launcher, observer)
+        ahead = Ahead(launcher, settings.jobs)
+        self._runner = Runner(settings, ahead.pool, observer)
         self._runner.starts_fresh = True
         self._varying = settings.varying.under(question.recipe)
-        self._trials = ControlledTrials(settings, self._runner, self._plan, observer, self._save)
+        self._trials = ControlledTrials(settings, self._runner, self._plan, observer, self._save, ahead)
         candidates = [one.id for one in self._varying.varying]
         self._search = SensitivitySearch(
             self._ask, candidates, self._rank, confirm=question.confirm, error=question.error

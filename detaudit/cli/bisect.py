@@ -12,19 +12,20 @@ from detaudit.bisect import trials
 from detaudit.bisect.flags import Bisector, Question
 from detaudit.bisect.variations import VariationBisector, VaryQuestion
 from detaudit.cli import completion
-from detaudit.cli.engine import engine_runs, options_of
+from detaudit.cli.engine import engine_runs, options_of, refuse_jobs
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,
     TargetCommand,
     declared,
     engine_option,
+    jobs_options,
     option,
     run_options,
     seed_option,
     target_options,
 )
-from detaudit.cli.settings import settings_of
+from detaudit.cli.settings import jobs_of, settings_of
 from detaudit.config.flags import SEARCHED, Catalogue, Flag, load_catalogue
 from detaudit.config.recipes import DEFAULT_SEED, load_recipe
 from detaudit.config.variations import ALL
@@ -37,6 +38,9 @@ from detaudit.runner import MakeRunner, Observer, Runner
 
 _OVER = ("flags", "variations")
 
+_MOST_AT_ONCE = 16
+"""As many as an answer rests on."""
+
 
 _SEARCH = "Search"
 _EXAMPLES = (
@@ -48,6 +52,7 @@ _EXAMPLES = (
         "on another machine, with a Python there",
         "detaudit bisect train.py --engine ssh:node1 --python /opt/env/bin/python",
     ),
+    ("two runs at once, each with half of the CPU cores", "detaudit bisect train.py --jobs 2"),
     ("go on after an interruption", "detaudit bisect --resume .detaudit/20261121-145042-24652d70"),
 )
 
@@ -82,6 +87,7 @@ _EXAMPLES = (
 @option("--resume", group=_SEARCH, type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
         shell_complete=completion.results,
         help="Resume an interrupted bisection from its results folder.")  # fmt: skip
+@jobs_options
 @engine_option
 @declared("until")
 @run_options
@@ -172,6 +178,9 @@ def _over_variations(after_dashes: tuple[str, ...], recipes: tuple[str, ...], **
     if options["full"] is not None:
         raise UsageError("--full does not work with --over variations: all of its runs are whole", "Remove --full.")
     catalogue = load_catalogue()
+    if options["jobs"] != 1 or options["devices"]:
+        message = "--jobs does not work with --over variations, which change what runs at once share"
+        raise UsageError(message, "Remove --jobs and --devices.")
     name = recipes[0] if recipes else "none"
     recipe = load_recipe(name, catalogue, seed=options["seed"], add=options["flags"], remove=options["no_flags"])
     options["vary"] = options["vary"] or (ALL,)
@@ -188,10 +197,13 @@ def _over_flags(
 ) -> Question:
     if options["full"] is not None and options["until"] is not None:
         raise UsageError("--full cannot be combined with --until, which ends all runs", "Remove one of them.")
+    if engine is not None:
+        refuse_jobs(options["jobs"], options["devices"])
     catalogue = load_catalogue()
     settings = settings_of(after_dashes, (), 1, here=engine is None, **options)
+    jobs = jobs_of(options["jobs"], options["devices"], _MOST_AT_ONCE)
     return Question(
-        settings=replace(settings, engine_options=options_of(engine, options["python"])),
+        settings=replace(settings, jobs=jobs, engine_options=options_of(engine, options["python"])),
         catalogue=catalogue,
         candidates=_candidates(catalogue, recipes, options["flags"], options["no_flags"]),
         seed=DEFAULT_SEED if options["seed"] is None else options["seed"],

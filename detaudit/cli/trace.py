@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from detaudit.cli import completion
-from detaudit.cli.engine import engine_runs, options_of
+from detaudit.cli.engine import engine_runs, options_of, refuse_jobs
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,
@@ -17,6 +17,7 @@ from detaudit.cli.options import (
     engine_option,
     flag_options,
     hide_comparisons,
+    jobs_options,
     option,
     refuse_comparisons,
     run_options,
@@ -76,6 +77,7 @@ _EXAMPLES = (
 @option("--no-replay", group=_REPLAYED, is_flag=True, help="Do not repeat the operation that is the culprit.")
 @option("--repro", group=_REPLAYED, type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
         help="Write a script that repeats it, with its inputs beside it, for a bug report.")  # fmt: skip
+@jobs_options
 @engine_option
 @declared("vary")
 @run_options
@@ -106,6 +108,8 @@ def _request(
     after_dashes: tuple[str, ...], recipe: str, runs: int, full: bool, engine: str | None, **options: Any
 ) -> TraceRequest:
     catalogue, here = load_catalogue(), engine is None
+    if not here:
+        refuse_jobs(options["jobs"], options["devices"])
     on_cpu = [f"{_ON_CPU}={options['on_cpu']}"] if options["on_cpu"] else []
     loaded = load_recipe(
         recipe,

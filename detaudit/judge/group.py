@@ -45,10 +45,13 @@ from detaudit.model import (
 from detaudit.model.files import FreshStart, LeftState
 from detaudit.model.outputs import EXIT_STATUS, Compare
 from detaudit.model.problems import (
+    CoresReduced,
+    DeviceShared,
     MachinesRunOnce,
     OnlyLosses,
     OnlyProbes,
     OutputsOpen,
+    RunsCrowded,
     RunsMissing,
     RunUnusable,
     SingleRun,
@@ -449,6 +452,11 @@ class GroupInProgress:
     def differs(self) -> bool:
         """Whether two runs already differ."""
         return self._results.distinct > 1
+
+    @property
+    def crowded(self) -> RunsCrowded | CoresReduced | DeviceShared | None:
+        """Why runs that match do not count: others at once had a part of what they need. None if they do."""
+        return self._crowding.reason
 
     def result(self) -> Group:
         """Return the group so far, computed once for each run: it may read the user's files."""

@@ -100,8 +100,11 @@ class Trainings(Protocol):
     def runs(self, flags: Flags) -> Sequence[OneRun]:
         """Return all runs with these flags, in their order."""
 
-    def run(self, flags: Flags, through: int) -> None:
-        """Run once more, through a step at least or until it differs from the furthest run that matches."""
+    def run(self, flags: Flags, through: int, more: int = 0) -> None:
+        """Run once more, through a step at least or until it differs from the furthest run that matches.
+
+        So many ``more`` go as far if this one matches: they may be under way at the same time.
+        """
 
 
 Announce: TypeAlias = Callable[[int, int, int], None]
@@ -200,12 +203,14 @@ class Horizon:
             contradiction = self._contradiction(flags)
             if contradiction is not None:
                 return contradiction
-            if self._count(flags, self._clipped(step)) >= runs:
+            missing = runs - self._count(flags, self._clipped(step))
+            if missing <= 0:
                 return self._matching(flags, self._clipped(step))
             furthest = self._furthest(flags)
             unknown = step == END and self._trainings.length is None
             until = step if unknown else min(step, max(self._first, _LEAP * furthest))
-            self._trainings.run(flags, self._clipped(until))
+            until, through = self._clipped(until), self._clipped(step)
+            self._trainings.run(flags, until, missing - 1 if until == through else 0)
 
     def _contradiction(self, flags: Flags) -> TrialResult | None:
         """Return the first run that differs or fails, None if all match."""

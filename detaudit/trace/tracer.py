@@ -1,7 +1,6 @@
 """The job behind ``trace``: two runs, a window, instrumented pairs, the culprit, its flag."""
 
 import copy
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import psutil
 from msgspec import structs
 
 from detaudit import advice, history, store, wire
+from detaudit.ahead import Ahead
 from detaudit.config import choice
 from detaudit.config.flags import Catalogue, conflict
 from detaudit.config.options import Until
@@ -40,7 +40,7 @@ from detaudit.model import (
     Verdict,
 )
 from detaudit.model.fact import now
-from detaudit.runner import Limits, MakeRunner, Observer, Result, Runner
+from detaudit.runner import Limits, MakeRunner, Observer, Result, Runner, described
 from detaudit.runs import environment
 from detaudit.runs.inputs import Inputs
 from detaudit.runs.log import loaded_files, versions
@@ -192,7 +192,8 @@ class Tracer:
     ) -> None:
         self._request, self._launcher, self._observer = request, launcher, observer or Observer()
         self._settings = settings = replace(request.settings, stages=wire.STAGES)
-        self._runner = make_runner(settings, launcher, self._observer)
+        self._ahead = Ahead(launcher, settings.jobs)
+        self._runner = make_runner(settings, self._ahead.pool, self._observer)
         refused = self._runner.refused(request.recipe.flags)
         self._plan = plan_group(settings, request.recipe, self._runner.space, refused)
         self._instrumented = InstrumentedRuns(self._runner, self._plan, self._observer, max(2, settings.runs))
@@ -201,7 +202,7 @@ class Tracer:
         self._instrumented.racing = choice.names(wire.FRAMEWORKS, ())
         if request.replay is not None:  # its inputs have to fit into memory, with room for copies and results
             self._instrumented.saves_calls_below = int(psutil.virtual_memory().available // 8)
-        self._environment = environment.describe({**os.environ, **settings.env})
+        self._environment = described(settings)
         self._group = GroupInProgress(self._plan, settings.cwd)
         self._considered: Group | None = None
         self._inputs = Inputs(settings.cwd, settings.target.words)
@@ -281,13 +282,12 @@ class Tracer:
         settings, runs = self._request.settings, self._group.result().runs
         steps = history.earlier_steps(settings) if settings.stepwise else None
         while planned := next_run(runs, self._plan.runs, climbs=settings.stepwise, steps=steps):
-            number = len(runs) + 1
-            spec = self._plan.spec(number)
+            number, more = len(runs) + 1, 0 if planned.least else planned.total - len(runs) - 1
             self._observer.runs_planned(planned.total, least=planned.least)
             try:
-                result = self._runner.run(number, spec, Limits(self._group.record, until=planned.until))
+                result = self._ahead.result(planned.until, number, more, self._run_to(planned.until), self._folder_of)
             except KeyboardInterrupt:
-                self._group.add(stopped(number, spec), (), RunRecord())
+                self._group.add(stopped(number, self._plan.spec(number)), (), RunRecord())
                 raise
             self._take(result)
             self._observer.run_finished(result.run)
@@ -296,12 +296,20 @@ class Tracer:
             if self._group.differs or not result.run.finished:
                 break
             runs = self._group.result().runs
+        self._ahead.end()
         first_difference = self._group.result().first_difference
         return around(first_difference.difference, self._request.window) if first_difference else None
 
+    def _run_to(self, until: Until | None) -> Callable[[int], Result]:
+        """Return what does the run with a number, until it differs or got so far."""
+        return lambda number: self._runner.run(number, self._plan.spec(number), Limits(self._group.record, until=until))
+
+    def _folder_of(self, number: int) -> Path:
+        return self._plan.spec(number).folder
+
     def _take(self, result: Result) -> None:
         self._runs += 1
-        self._group.add(result.run, result.processes, result.record, machine=result.machine)
+        self._group.add(result.run, result.processes, result.record, result.threads, result.machine)
         if result.machine is not None and self._first is None:
             self._environment = copy.deepcopy(dict(result.machine.described))
         environment.add_processes(self._environment, result.processes)

@@ -37,7 +37,7 @@ class Scripted:
     def runs(self, flags: Flags) -> Sequence[OneRun]:
         return self.kept.get(flags, [])
 
-    def run(self, flags: Flags, through: int) -> None:
+    def run(self, flags: Flags, through: int, more: int = 0) -> None:
         shows = dict(enumerate(self.shows.get(flags, ()))).get(len(self.of(flags)))
         self.asked.append((flags, through))
         kept = self.kept.setdefault(flags, [])

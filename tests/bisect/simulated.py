@@ -71,7 +71,7 @@ class SimulatedTraining:
         """See Trainings."""
         return self.kept.get(flags, [])
 
-    def run(self, flags: Flags, through: int) -> None:
+    def run(self, flags: Flags, through: int, more: int = 0) -> None:
         """See Trainings."""
         self.asked.append((flags, through))
         runs = self.kept.setdefault(flags, [])

@@ -138,7 +138,7 @@ def test_an_interruption_loses_nothing(drawn: list[Cause], seed: int, at: int) -
     run = one.training.run
     left = at
 
-    def interrupted(flags: Flags, through: int) -> None:
+    def interrupted(flags: Flags, through: int, more: int = 0) -> None:
         nonlocal left
         if left == 0:
             raise KeyboardInterrupt
