@@ -80,6 +80,10 @@ ROOMS = {
         "advice", "audit", "compare", "compat", "errors", "judge", "launch", "model", "private", "runner", "runs",
         "store", "trace",
     },
+    "environments": {
+        "advice", "against", "compat", "errors", "launch", "model", "private", "redact", "runner", "runs", "source",
+        "trace", "wire",
+    },
     "resume": {"audit", "judge", "launch", "model", "runner", "runs", "store", "wire"},
     "check": {
         "advice", "against", "audit", "baseline", "config", "errors", "judge", "launch", "model", "resume", "runner",
@@ -91,7 +95,7 @@ ROOMS = {
     },
     "cli": {
         "advice", "against", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "entry_points",
-        "errors", "evidence", "fix", "judge", "launch", "model", "redact", "report", "resume", "rules", "runner",
+        "environments", "errors", "evidence", "fix", "judge", "launch", "model", "redact", "report", "resume", "rules", "runner",
         "runs", "store", "trace", "wire",
     },
     # Leaves, which no one imports and entry points name.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from detaudit.compat import StrEnum
-from detaudit.model.against import AnyAttribution, AnyDoubt, Parting
+from detaudit.model.against import AnyAttribution, AnyDoubt, Change, Parting
 from detaudit.model.audit import AppliedRecipe, Audit, Difference, Divergence, Group, NextStep, RankRecord
 from detaudit.model.fact import Fact, Number, both, brief, count, digits, every, shortened, union
 from detaudit.model.outputs import OutputDifference
@@ -24,14 +24,6 @@ class ComparisonVerdict(StrEnum):
     IDENTICAL = "identical"
     DIFFERENT = "different"
     INCONCLUSIVE = "inconclusive"
-
-
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of the environment that differs between two sides, null if one side has none."""
-
-    name: str
-    a: str | None
-    b: str | None
 
 
 class LossPair(msgspec.Struct, frozen=True, kw_only=True):
