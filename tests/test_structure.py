@@ -95,8 +95,8 @@ ROOMS = {
     },
     "cli": {
         "advice", "against", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "entry_points",
-        "environments", "errors", "evidence", "fix", "judge", "launch", "model", "redact", "report", "resume", "rules", "runner",
-        "runs", "store", "trace", "wire",
+        "environments", "errors", "evidence", "fix", "judge", "launch", "model", "redact", "report", "resume", "rules",
+        "runner", "runs", "store", "trace", "wire",
     },
     # Leaves, which no one imports and entry points name.
     "__main__": {"cli"},

@@ -18,6 +18,7 @@ from detaudit import private, redact
 from detaudit.compat import tomllib
 from detaudit.errors import StorageError, UsageError, WorkspaceError
 from detaudit.launch.target import which
+from detaudit.model.fact import count
 
 LOCK = "pylock.toml"
 """The file of a lock (https://packaging.python.org/en/latest/specifications/pylock-toml/)."""
@@ -59,7 +60,7 @@ class Locked:
     def size(self) -> str:
         """Return how much is downloaded at most, as far as the lock says it."""
         more = f", {self.unknown_sizes} of them of unknown size" if self.unknown_sizes else ""
-        return f"{self.packages} packages, {self.bytes_of_wheels / 1e6:,.0f} MB at most{more}"
+        return f"{count(self.packages, 'package')}, {self.bytes_of_wheels / 1e6:,.0f} MB at most{more}"
 
 
 def lock(requirements: Path, python: str, target: Path, *, builds: bool) -> Locked:

@@ -2,7 +2,7 @@
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,7 +84,7 @@ class Called:
 def calls(text: bytes, line: int, types: Mapping[str, str]) -> tuple[Called, ...]:
     """Return the operations of the statement at a line, in the order of the text; ``types`` has those of its names.
 
-    None if Python cannot parse the text, or if the line computes nothing, as that of ``def`` does.
+    There are none if Python cannot parse the text, or if the line computes nothing, as that of ``def`` does.
     """
     try:
         source = SourceText.of(text)
@@ -98,6 +98,8 @@ class _Line:
 
     def __init__(self, source: SourceText, types: Mapping[str, str]) -> None:
         self._source, self._types = source, types
+        nodes = [node for node in ast.walk(source.reader.tree) if isinstance(node, ast.Name)]
+        self._assigned = {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
 
     def calls(self, line: int) -> Iterator[Called]:
         for node in self._source.at(line):
@@ -117,10 +119,9 @@ class _Line:
         """Return what is called, None for what cannot be the reason."""
         function = call.func
         full = self._source.full(function)
-        first = full.partition(".")[0]
-        imported = ast.unparse(function).partition(".")[0] in self._source.imports
-        if full and imported and ast.unparse(function).partition(".")[0] not in self._types:
-            return Called(full, first)
+        root = ast.unparse(function).partition(".")[0]
+        if full and root in self._source.imports and root not in self._assigned:
+            return Called(full, full.partition(".")[0])
         if isinstance(function, ast.Name):
             if function.id in _EXACT:
                 return None
@@ -158,6 +159,26 @@ class _Line:
                 return called.module if called is not None and called.module in _CLOSED else ""
             case _:
                 return ""
+
+
+def class_module(texts: Iterable[bytes], name: str) -> str:
+    """Return the module at the top that a class of this name comes from, by what the texts import and use.
+
+    ``""`` if they define one of this name, if it is not among what they import, or comes from several modules.
+    """
+    modules = set()
+    for text in texts:
+        try:
+            source = SourceText.of(text)
+        except (SyntaxError, ValueError):
+            return ""
+        for node in ast.walk(source.reader.tree):
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                return ""
+            if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node).partition(".")[0] in source.imports:
+                full = source.full(node)
+                modules |= {full.partition(".")[0]} if full.rpartition(".")[2] == name else set()
+    return modules.pop() if len(modules) == 1 else ""
 
 
 def package_of(called: tuple[Called, ...], pair: PackagePair) -> OperationPackage:

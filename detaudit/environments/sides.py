@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from msgspec import structs
 
@@ -23,6 +24,7 @@ from detaudit.model import (
     Comparison,
     ComparisonVerdict,
     Difference,
+    Doubt,
     LikelyCause,
     NextStep,
     OperationPackage,
@@ -31,10 +33,12 @@ from detaudit.model import (
     Stage,
     Verdict,
 )
+from detaudit.model.against import OtherEnvironment
 from detaudit.model.warnings import OperationUnknown, SamePackages
 from detaudit.runner import Observer, Result
-from detaudit.runs.log import display_path
+from detaudit.runs.log import display_path, trainings
 from detaudit.trace.instrumented import RunPair, Window
+from detaudit.trace.operations import path_of
 from detaudit.trace.tracer import around
 from detaudit.wire import FRAMEWORKS
 
@@ -68,6 +72,8 @@ class Environments(Turns[Side]):
         prefixes = tuple(re.escape(one.prefix) for one in (pair.a, pair.b))
         copied = replace(settings, ignore_text=(*settings.ignore_text, *LINES, *prefixes))
         super().__init__(settings, in_copy(copied, self._copy, {}), launcher, observer, traced=request.traced)
+        self._prefixes = {A: pair.a.prefix, B: pair.b.prefix}
+        self._foreign: dict[str, set[str]] = {A: set(), B: set()}
         self.a, self.b = map(self._side, (A, B), request.environments)
 
     def _side(self, letter: str, environment: Environment) -> Side:
@@ -80,6 +86,17 @@ class Environments(Turns[Side]):
 
     def _remove(self) -> None:
         self._copy.remove()
+
+    def _see(self, side: Side, result: Result) -> None:
+        prefix = self._prefixes[side.letter]
+        for process, _ in trainings(result.processes):
+            folders = process.settings.packages if process.settings else ()
+            if folders and not any(Path(folder).is_relative_to(prefix) for folder in folders):
+                self._foreign[side.letter] |= {*folders}
+
+    def _doubts_of(self, side: Side) -> Iterator[Doubt]:
+        if folders := self._foreign[side.letter]:
+            yield OtherEnvironment(side=side.name, folders=tuple(sorted(folders)))
 
     def _completed(self, comparison: Comparison) -> Comparison:
         changes, explanation = self._request.packages.changes(), comparison.explanation
@@ -109,11 +126,16 @@ class Environments(Turns[Side]):
             return None
         if first.stage is not Stage.UPDATE or first.at_end or not {Stage.BATCH, Stage.RNG} <= {*comparison.stages}:
             return None
-        frameworks = {rank.framework for rank in comparison.a.ranks if rank.rank == first.rank}
         place = CodePlace(operation=first.site or "")
-        name = self._request.packages.name_of(frameworks.pop()) if len(frameworks) == 1 else ""
+        name = self._request.packages.name_of(operation.class_module(self._code(), place.operation.partition(".")[0]))
         package = operation.named(name, self._request.packages) if name else OperationPackage()
         return Parting(step=first.step, apart=Apart.OUTPUT, a=place, b=place, package=package)
+
+    def _code(self) -> Iterator[bytes]:
+        """Yield the files of the script's own code that runs loaded."""
+        for name in {**self.a.progress.code, **self.b.progress.code}:
+            with suppress(OSError):
+                yield (self._user.cwd / name).read_bytes()
 
     def _find_parting(self) -> Parting | None:
         first = self.result().first_difference
@@ -149,9 +171,9 @@ class Environments(Turns[Side]):
         (a, of_a), (again, of_again), (b, of_b) = (
             instrumented.recorded(turn, window, "lines") for turn in (turns[0], *turns)
         )
-        path, of_other = RunPair(a, b, (of_a, of_b), first).paths()
-        _, of_same = RunPair(a, again, (of_a, of_again), first).paths()
-        if path is None or of_other is None or of_same is None:
+        path, of_other = _records(RunPair(a, b, (of_a, of_b), first))
+        _, of_same = _records(RunPair(a, again, (of_a, of_again), first))
+        if instrumented.failures or path is None or of_other is None or of_same is None:
             return None
         variable = operation.first_variable(path, of_other, of_same)
         if variable is None or variable.a is None:
@@ -180,3 +202,14 @@ class Environments(Turns[Side]):
                     command=advice.command(replace(settings, target=target), verb="trace"), purpose=Purpose.TRACE
                 )
                 return
+
+
+def _records(pair: RunPair) -> tuple[Path | None, Path | None]:
+    """Return the records of the two processes that differ; if nothing was trained, of those that began first."""
+    if pair.processes() is not None:
+        return pair.paths()
+    first = [
+        path_of(folder, one.processes[0]) if one.processes else None
+        for one, folder in zip((pair.a, pair.b), pair.folders, strict=True)
+    ]
+    return first[0], first[1]

@@ -76,6 +76,17 @@ class StateShared(Doubt, frozen=True, kw_only=True):
         return f"runs read what earlier ones had left: {shortened(self.files, most=_MOST)}"
 
 
+class OtherEnvironment(Doubt, frozen=True, kw_only=True):
+    """A training of a side loaded its packages from none of the folders of its environment."""
+
+    side: str
+    folders: tuple[str, ...]
+
+    def text(self) -> str:
+        names = shortened(self.folders, most=_MOST)
+        return f"{self.side} did not train in its own environment: packages came from {names}"
+
+
 class NothingShared(Doubt, frozen=True, kw_only=True):
     """Both sides repeat themselves, and recorded nothing that can be compared."""
 

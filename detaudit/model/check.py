@@ -73,8 +73,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     was ended there. ``open`` is what left the two runs and differs so that nobody can say whether their results do;
     ``output_differences`` are all in what left them, what decides first.
 
-    Of two commits, ``doubts`` say why nothing follows, ``code`` are the files that the runs loaded and that differ, and
-    ``parting`` is where the two codes part.
+    Of two sides that were run, ``doubts`` say why nothing follows, and ``parting`` is where they part. Of two commits,
+    ``code`` are the files that the runs loaded and that differ; of two environments, ``environment_changes`` has all
+    packages that differ.
     """
 
     schema_version: str

@@ -121,7 +121,9 @@ def test_each_command_has_a_hint_for_an_option_that_does_not_exist(
     err = capsys.readouterr().err
     assert err.startswith("error: unknown option '--frmat'\n")
     near = (
-        "Did you mean '--format'? " if name not in ("completion", "evidence", "log", "plan", "verify", "worker") else ""
+        "Did you mean '--format'? "
+        if name not in ("completion", "environments", "evidence", "log", "plan", "verify", "worker")
+        else ""
     )
     assert near in err
     assert f"Run `detaudit {name} --help` for all options." in err

@@ -38,13 +38,13 @@ def pairs() -> dict[str, dict[str, Any]]:
     return table
 
 
-def wheel(folder: Path, name: str, text: str) -> None:
-    """Write a wheel of a package with one module, version 1.0, into a folder."""
+def wheel(folder: Path, name: str, text: str, version: str = "1.0") -> Path:
+    """Write a wheel of a package with one module into a folder, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
-    info = f"{name}-1.0.dist-info"
+    info = f"{name}-{version}.dist-info"
     files = {
         f"{name}.py": text,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     rows = []
@@ -52,9 +52,11 @@ def wheel(folder: Path, name: str, text: str) -> None:
         digest = base64.urlsafe_b64encode(hashlib.sha256(content.encode()).digest()).rstrip(b"=").decode()
         rows.append(f"{path},sha256={digest},{len(content)}\n")
     files[f"{info}/RECORD"] = "".join([*rows, f"{info}/RECORD,,\n"])
-    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as archive:
+    file = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w") as archive:
         for path, content in files.items():
             archive.writestr(zipfile.ZipInfo(path, (2020, 1, 1, 0, 0, 0)), content)
+    return file
 
 
 def requirements(folder: Path, side: str, packages: Sequence[str]) -> str:
@@ -67,13 +69,19 @@ def requirements(folder: Path, side: str, packages: Sequence[str]) -> str:
     return f"{side}.txt"
 
 
-def over_this(folder: Path, side: str, packages: Sequence[str]) -> str:
-    """Return the Python of a new environment with these packages on top of those of this one."""
-    target = folder.parent / f"{folder.name}-{side}"
+def environment(target: Path) -> Path:
+    """Make an environment on top of the packages of this one, and return its own folder of packages."""
     shutil.rmtree(target, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", target], check=True)
     own = next(target.glob("lib/python*/site-packages"))
     (own / "outer.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    return own
+
+
+def over_this(folder: Path, side: str, packages: Sequence[str]) -> str:
+    """Return the Python of a new environment with these packages on top of those of this one."""
+    target = folder.parent / f"{folder.name}-{side}"
+    environment(target)
     python = str(target / "bin" / "python")
     if packages:
         subprocess.run(["uv", "pip", "install", "--quiet", "--no-deps", "--python", python, *packages], check=True)
