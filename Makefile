@@ -166,6 +166,10 @@ test-corpus-fixes: $(VENV)/.dev ## Fix scripts with a known culprit five times a
 test-against: $(VENV)/.dev ## Compare pairs of commits and write docs/lab/against.md (half an hour, resumable)
 	$(BIN)/python -m tests.against.measure
 
+test-environments: $(VENV)/.dev ## Compare pairs of environments and write docs/lab/environments.md (half an hour, resumable)
+	$(BIN)/pip install --quiet uv
+	$(BIN)/python -m tests.environments.measure
+
 test-resume: $(VENV)/.dev ## Resume labeled scripts that lose one thing, and write docs/lab/resume.md (half an hour, resumable)
 	$(BIN)/python -m tests.resume.measure --write docs/lab/resume.md
 

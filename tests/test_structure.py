@@ -66,12 +66,12 @@ ROOMS = {
         "advice", "baseline", "errors", "history", "judge", "launch", "model", "runner", "runs", "source", "store",
     },
     "bisect": {
-        "advice", "ahead", "config", "errors", "history", "judge", "launch", "model", "notebooks", "runner", "runs", "source",
-        "store",
+        "advice", "ahead", "config", "errors", "history", "judge", "launch", "model", "notebooks", "runner", "runs",
+        "source", "store",
     },
     "trace": {
-        "advice", "ahead", "config", "entry_points", "history", "judge", "launch", "model", "notebooks", "private", "rules",
-        "runner", "runs", "source", "store", "trial", "wire",
+        "advice", "ahead", "config", "entry_points", "history", "judge", "launch", "model", "notebooks", "private",
+        "rules", "runner", "runs", "source", "store", "trial", "wire",
     },
     "fix": {
         "advice", "config", "errors", "judge", "launch", "model", "notebooks", "private", "rules", "runner", "runs",
@@ -80,6 +80,10 @@ ROOMS = {
     "against": {
         "advice", "audit", "compare", "compat", "errors", "judge", "launch", "model", "notebooks", "private", "runner",
         "runs", "store", "trace",
+    },
+    "environments": {
+        "advice", "against", "compat", "errors", "launch", "model", "private", "redact", "runner", "runs", "source",
+        "trace", "wire",
     },
     "resume": {"audit", "judge", "launch", "model", "runner", "runs", "store", "wire"},
     "check": {
@@ -92,7 +96,8 @@ ROOMS = {
     },
     "cli": {
         "advice", "against", "audit", "baseline", "bisect", "check", "compare", "config", "doctor", "entry_points",
-        "errors", "evidence", "fix", "judge", "launch", "model", "notebooks", "redact", "report", "resume", "rules",
+        "environments", "errors", "evidence", "fix", "judge", "launch", "model", "notebooks", "redact", "report",
+        "resume", "rules",
         "runner", "runs", "store", "trace", "wire",
     },
     # Leaves, which no one imports and entry points name.

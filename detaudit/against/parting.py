@@ -85,40 +85,45 @@ def how(a: First | None, b: First | None) -> tuple[Apart, str, tuple[str, str]]:
     return Apart.GENERATOR if a.op.random and a.op.state != b.op.state else Apart.OUTPUT, "", ("", "")
 
 
-class _InTurn(InstrumentedRuns):
-    """Records the operations of either side."""
+@dataclass(frozen=True)
+class Turn:
+    """How a side runs, and what lets it be at the path of the copy."""
 
-    def recorded(self, window: Window) -> tuple[Result, Path]:
-        """Return an instrumented run of the side whose turn it is."""
-        return self._run("ops", window, 1)
+    plan: GroupPlan
+    show: Callable[[], None]
+
+
+class InTurn(InstrumentedRuns):
+    """Records what either side does."""
+
+    def recorded(self, turn: Turn, window: Window, level: str = "ops") -> tuple[Result, Path]:
+        """Return an instrumented run of a side, and the folder of its records."""
+        turn.show()
+        self._plan = turn.plan
+        return self._run(level, window, 1)
 
 
 def parting(
     runner: Runner,
-    plan: GroupPlan,
+    turns: Sequence[Turn],
     observer: Observer,
     first: Difference,
     results: Sequence[Result],
-    show: Callable[[int], None],
     cwd: Path,
 ) -> Parting | None:
-    """Return where the codes of two sides part that first differ there, None if no operation of them was recorded.
+    """Return where two sides part that first differ there, None if no operation of them was recorded.
 
-    ``results`` are a run of each side, ``show`` lets a side have its turn in ``cwd``. If the first window shows nothing
-    new, or a tensor that was made before it, all steps up to there are recorded.
+    ``results`` are a run of each side, which has its turn in ``cwd``. If the first window shows nothing new, or a
+    tensor that was made before it, all steps up to there are recorded.
     """
-    instrumented = _InTurn(runner, plan, observer, 2)
+    instrumented = InTurn(runner, turns[0].plan, observer, 2)
     instrumented.trained_by = max(len(result.run.ranks) for result in results)
     parts = [part for result in results for part in result.record.parts]
     instrumented.calls = bool(parts) and all(part.is_inference for part in parts)
     window = around(first, 1)
     while True:
         observer.group_started(f"operations of steps {window.first} to {window.last}", 2)
-        runs: list[tuple[Result, Path]] = []
-        for side in range(2):
-            show(side)
-            runs.append(instrumented.recorded(window))
-        (a, of_a), (b, of_b) = runs
+        (a, of_a), (b, of_b) = (instrumented.recorded(turn, window) for turn in turns)
         paths = RunPair(a, b, (of_a, of_b), first).paths()
         both = [[*records.operations(path)] for path in paths]
         ours, theirs = parting_of(*both)
@@ -130,9 +135,9 @@ def parting(
         return None
     apart, number, values = how(ours, theirs)
     places = []
-    for side, one in enumerate((ours, theirs)):
-        show(side)
-        places.append(_place(one.op, plan.spec(1).cwd, cwd) if one is not None else None)
+    for turn, one in zip(turns, (ours, theirs), strict=True):
+        turn.show()
+        places.append(_place(one.op, turn.plan.spec(1).cwd, cwd) if one is not None else None)
     step = min(one.op.step for one in (ours, theirs) if one is not None)
     return Parting(step=step, apart=apart, a=places[0], b=places[1], number=number, values=values)
 

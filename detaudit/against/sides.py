@@ -1,6 +1,5 @@
 """The job behind ``--against``: runs of both sides in turn, at one path; what each repeats, and where they differ."""
 
-import copy
 import json
 import os
 import shutil
@@ -8,39 +7,30 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from msgspec import structs
 
-from detaudit import advice, private, store
+from detaudit import advice, store
 from detaudit.against import commits
 from detaudit.against.commits import Commit, Export
-from detaudit.against.parting import parting
-from detaudit.audit import AuditInProgress
-from detaudit.compare import compare
+from detaudit.against.parting import Turn, parting
+from detaudit.against.turns import LINES, A, B, Side, Turns
 from detaudit.compat import file_digest
-from detaudit.errors import NothingToCompareError
-from detaudit.judge.group import GroupInProgress
 from detaudit.launch import Launcher
-from detaudit.launch.plan import GroupPlan, Settings, in_copy, plan_group
-from detaudit.launch.processes import shielded
+from detaudit.launch.plan import Settings, in_copy
 from detaudit.launch.target import outer_environment, which
 from detaudit.launch.tree import CACHE, GIT, TREE, SourceCopy
 from detaudit.launch.workspace import WORK
 from detaudit.model import (
-    SCHEMA_VERSION,
     Audit,
-    ComparedSide,
     Comparison,
     ComparisonVerdict,
     Doubt,
-    Group,
     LikelyCause,
     NextStep,
     Parting,
     Purpose,
     Recording,
-    RunRecord,
     Verdict,
     Warning,
     to_json,
@@ -48,19 +38,10 @@ from detaudit.model import (
 from detaudit.model.against import (
     BuiltOnce,
     LoadedFromOutside,
-    NothingShared,
-    SideDiffers,
-    SideUnusable,
-    StateShared,
 )
-from detaudit.model.fact import now
 from detaudit.model.warnings import NoChangeLoaded, PartingUnknown
 from detaudit.notebooks.cells import SCRIPTS
-from detaudit.runner import Observer, Result, Runner
-from detaudit.runs import environment
-from detaudit.runs.status import stopped
-
-A, B = store.SIDES
+from detaudit.runner import Observer, Result
 
 WORKING_TREE = "working tree"
 
@@ -69,9 +50,6 @@ _COMPILED = (
     *(".f", ".for", ".f90", ".f95", ".S", ".s"),
 )
 """Suffixes of sources of modules that are compiled before a training."""
-
-_LINES = (r"\S*\.py:\d+", r'File "[^"]*", line \d+')
-"""What printed text has of the lines of code, which are others on each side."""
 
 
 @dataclass(frozen=True)
@@ -83,32 +61,15 @@ class AgainstRequest:
     traced: bool = False
 
 
-@dataclass
-class Side:
-    """One side: its runs, the files of the project that they loaded, with digests, and those from outside of it."""
+@dataclass(kw_only=True)
+class CodeSide(Side):
+    """A side that is a commit: the files of the project that its runs loaded, with digests, and those from outside."""
 
-    letter: str
-    name: str
     commit: str
     changed: tuple[str, ...]
-    plan: GroupPlan
-    progress: AuditInProgress
-    group: GroupInProgress
-    first: Result | None = None
-    audit: Audit | None = None
     loaded: dict[str, str] = field(default_factory=dict)
     outside: set[str] = field(default_factory=set)
     extensions: set[str] = field(default_factory=set)
-
-    @property
-    def runs(self) -> Group:
-        """Its runs so far."""
-        return self.group.result()
-
-    @property
-    def recording(self) -> Recording | None:
-        """What its first finished run recorded, None if there is none."""
-        return self.progress.recording
 
 
 class Trees:
@@ -162,77 +123,38 @@ class Trees:
             shutil.rmtree(self._parked(letter), ignore_errors=True)
 
 
-class Sides:
-    """Compares two sides. After an interruption, ``result`` has what is known by then."""
+class Sides(Turns[CodeSide]):
+    """Compares a commit with the working tree."""
 
     def __init__(self, request: AgainstRequest, launcher: Launcher, observer: Observer | None = None) -> None:
-        self._request, self._launcher, self._observer = request, launcher, observer or Observer()
+        self._request = request
         settings, commit = request.settings, request.commit
         self._trees = Trees(commit, settings.cwd, settings.out)
-        copied = replace(settings, ignore_text=(*settings.ignore_text, *_LINES))
+        copied = replace(settings, ignore_text=(*settings.ignore_text, *LINES))
         variables = {"GIT_OPTIONAL_LOCKS": "0"}  # a script that asks git does not write to the user's index
-        self._settings = in_copy(copied, self._trees.copy, variables, _import_folders(settings, commit.root))
-        self._runner = Runner(self._settings, launcher, self._observer)
-        described = environment.describe({**os.environ, **settings.env})
+        copied = in_copy(copied, self._trees.copy, variables, _import_folders(settings, commit.root))
+        super().__init__(settings, copied, launcher, observer, traced=request.traced)
         head, changed = commits.head(commit.root), commits.changed(commit.root)
         self._differences = commits.differences(commit)
-        self.a = self._side(A, commit.name, commit.hash, (), described)
-        self.b = self._side(B, WORKING_TREE, head, changed, described)
-        self._parting: Parting | None = None
-        self._traced = False
+        self.a = self._side(A, commit.name, commit.hash, ())
+        self.b = self._side(B, WORKING_TREE, head, changed)
 
-    def _side(
-        self, letter: str, name: str, commit: str, changed: tuple[str, ...], described: Mapping[str, Any]
-    ) -> Side:
-        settings = replace(self._settings, out=self._request.settings.out / letter)
-        (recipe,) = settings.recipes
-        plan = plan_group(self._settings, recipe, self._runner.space, self._runner.refused(recipe.flags))
-        plan = replace(plan, folder=settings.out / "runs" / plan.folder.name)
-        progress = AuditInProgress(settings, copy.deepcopy(dict(described)))
-        return Side(letter, name, commit, changed, plan, progress, progress.begin(plan, settings.cwd))
+    def _side(self, letter: str, name: str, commit: str, changed: tuple[str, ...]) -> CodeSide:
+        plan, progress, group = self._planned(letter, self._settings)
+        return CodeSide(
+            letter=letter, name=name, commit=commit, changed=changed, plan=plan, progress=progress, group=group
+        )
 
-    @property
-    def sides(self) -> tuple[Side, Side]:
-        """Both sides, the commit first."""
-        return self.a, self.b
+    def _make(self) -> None:
+        self._trees.make()
 
-    def run(self) -> Comparison:
-        """Run both sides in turn, so that what changes with time shows within a side, and compare them."""
-        out = self._request.settings.out
-        store.prepare(out)
-        try:
-            self._trees.make()
-            for side in self.sides:
-                private.make_folder(out / side.letter)
-            self._run()
-            if self._request.traced and self.result().verdict is ComparisonVerdict.DIFFERENT:
-                self._part()
-                self._traced = True
-        finally:
-            with shielded():
-                self._trees.remove()
-        return self.result()
+    def _show(self, side: CodeSide) -> None:
+        self._trees.show(side.letter)
 
-    def _run(self) -> None:
-        runs = self._settings.runs
-        self._observer.group_started(self.a.plan.recipe.name, 2 * runs)
-        for number in range(1, runs + 1):
-            for side in self.sides:
-                self._trees.show(side.letter)
-                spec = side.plan.spec(number)
-                try:
-                    result = self._runner.run(number, spec)
-                except KeyboardInterrupt:
-                    side.group.add(stopped(number, spec), (), RunRecord())
-                    side.audit = side.progress.report(interrupted=True)
-                    raise
-                self._take(side, result)
-            if any(map(_ends, self.sides)):
-                return
+    def _remove(self) -> None:
+        self._trees.remove()
 
-    def _take(self, side: Side, result: Result) -> None:
-        side.progress.add(side.group, result)
-        side.first = side.first or result
+    def _see(self, side: CodeSide, result: Result) -> None:
         work = Path(self._settings.out) / WORK / self._trees.copy.root.name
         root, out = self._request.commit.root, self._request.settings.out
         for process in result.processes:
@@ -250,91 +172,47 @@ class Sides:
                         side.outside.add(name)
                     elif file.suffix not in SCRIPTS:
                         side.extensions.add(name)
-        side.audit = side.progress.report(leftovers=self._runner.leftovers, warnings=self._runner.warnings)
-        store.save(self._request.settings.out / side.letter, side.audit)
-        self._observer.run_finished(side.runs.runs[-1])
 
-    def _part(self) -> None:
+    def _find_parting(self) -> Parting | None:
         first = self.result().first_difference
-        records = [side.first for side in self.sides]
-        if first is not None and all(records):
-            self._parting = parting(
-                self._runner,
-                self.a.plan,
-                self._observer,
-                first,
-                [one for one in records if one is not None],
-                lambda side: self._trees.show(store.SIDES[side]),
-                self._trees.copy.cwd,
-            )
+        a, b = self.a.first, self.b.first
+        if first is None or a is None or b is None:
+            return None
+        turns = [Turn(side.plan, lambda side=side: self._show(side)) for side in self.sides]  # type: ignore[misc]
+        return parting(self._runner, turns, self._observer, first, (a, b), self._trees.copy.cwd)
 
-    def result(self, interrupted: bool = False) -> Comparison:
-        """Return the comparison so far."""
-        settings, doubts = self._request.settings, tuple(self._doubts())
-        compared = self._compared()
-        verdict = compared.verdict if compared is not None else ComparisonVerdict.INCONCLUSIVE
-        if doubts or interrupted or compared is None:
-            verdict = ComparisonVerdict.INCONCLUSIVE
-        code = self._code()
-        comparison = compared or Comparison(
-            schema_version=SCHEMA_VERSION, command=settings.command, verdict=verdict, a=_empty(self.a), b=_empty(self.b)
-        )
-        explanation = comparison.explanation
+    def _completed(self, comparison: Comparison) -> Comparison:
+        code, explanation = self._code(), comparison.explanation
         if explanation is not None and comparison.first_difference is not None:
             at_end = comparison.first_difference.at_end
             explanation = explanation if at_end else structs.replace(explanation, likely=(LikelyCause.CODE,))
         unloaded = tuple(name for name in self._differences if name.endswith(SCRIPTS))
-        complete = verdict is ComparisonVerdict.IDENTICAL and unloaded and not code
+        complete = comparison.verdict is ComparisonVerdict.IDENTICAL and unloaded and not code
+        a, b = self.sides
         return structs.replace(
             comparison,
-            command=settings.command,
-            verdict=verdict,
-            a=_ran(comparison.a, self.a),
-            b=_ran(comparison.b, self.b),
+            a=structs.replace(comparison.a, commit=a.commit, changed=a.changed),
+            b=structs.replace(comparison.b, commit=b.commit, changed=b.changed),
             explanation=explanation,
             warnings=(
                 *comparison.warnings,
                 *self._trees.flaws,
                 *([NoChangeLoaded(files=unloaded)] if complete else []),
-                *([PartingUnknown()] if self._traced and self._parting is None else []),
+                *([PartingUnknown()] if self._parting_sought and self._parting is None else []),
                 *self._runner.warnings,
             ),
-            next_steps=tuple(self._next_steps(verdict)),
-            doubts=doubts,
             code=code,
-            parting=self._parting,
-            interrupted=interrupted,
-            started=settings.started,
-            ended=now(),
         )
 
-    def _compared(self) -> Comparison | None:
-        a, b = (side.recording for side in self.sides)
-        if a is None or b is None:
-            return None
-        try:
-            return compare(a, b, names=(self.a.name, self.b.name))
-        except NothingToCompareError:
-            return None
+    def _doubts_of(self, side: CodeSide) -> Iterator[Doubt]:
+        if side.outside:
+            yield LoadedFromOutside(side=side.name, files=tuple(sorted(side.outside)))
 
-    def _doubts(self) -> Iterator[Doubt]:
-        ended_it = [side for side in self.sides if _ends(side)]
-        for side in self.sides:
-            group = side.runs
-            if group.verdict is Verdict.NONDETERMINISTIC:
-                yield SideDiffers(side=side.name, runs=group.compared, distinct_results=group.distinct_results)
-            elif group.verdict is not Verdict.DETERMINISTIC and side in (ended_it or self.sides):
-                yield SideUnusable(side=side.name, reason=group.reason)
-            if side.outside:
-                yield LoadedFromOutside(side=side.name, files=tuple(sorted(side.outside)))
+    def _doubts_of_both(self) -> Iterator[Doubt]:
         sources = tuple(name for name in self._differences if name.endswith(_COMPILED))
         extensions = self.a.extensions | self.b.extensions
         if sources and extensions:
             yield BuiltOnce(extensions=tuple(sorted(extensions)), sources=sources)
-        if leftovers := self._runner.leftovers:
-            yield StateShared(files=tuple(leftovers))
-        if all(side.runs.verdict is Verdict.DETERMINISTIC for side in self.sides) and self._compared() is None:
-            yield NothingShared()
 
     def _code(self) -> tuple[str, ...]:
         a, b = self.a.loaded, self.b.loaded
@@ -380,20 +258,6 @@ class AuditOfSide:
     def code(self) -> Mapping[str, str]:
         """The user's source files that the runs loaded, with their digests."""
         return self._sides.b.progress.code
-
-
-def _ends(side: Side) -> bool:
-    """Whether more runs of a side would not help: two differ, or one failed."""
-    return side.group.differs or not all(run.finished for run in side.runs.runs)
-
-
-def _empty(side: Side) -> ComparedSide:
-    return ComparedSide(name=side.name, recipe=side.runs.recipe, ranks=())
-
-
-def _ran(compared: ComparedSide, side: Side) -> ComparedSide:
-    group = side.audit.groups[0] if side.audit is not None else side.runs
-    return structs.replace(compared, group=group, commit=side.commit, changed=side.changed)
 
 
 def _digest(file: Path) -> str:

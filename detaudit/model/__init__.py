@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from detaudit.model.against import Apart, CodePlace, Doubt, Parting
+from detaudit.model.against import Apart, Change, CodePlace, Doubt, OperationPackage, Parting
 from detaudit.model.audit import (
     SCHEMA_VERSION,
     AppliedRecipe,
@@ -40,7 +40,6 @@ from detaudit.model.bisect import (
     VaryOutcome,
 )
 from detaudit.model.check import (
-    Change,
     Check,
     CheckedAudit,
     CheckVerdict,
@@ -203,6 +202,7 @@ __all__ = [
     "Obstacle",
     "Operand",
     "Operation",
+    "OperationPackage",
     "OutputDifference",
     "OutputKind",
     "OutputRules",

@@ -1,4 +1,4 @@
-"""What a comparison of two commits shows beside that of recordings: why it cannot tell, and where the codes part."""
+"""What a comparison of two commits, or environments, shows: why it cannot tell, and where the two sides part."""
 
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -9,6 +9,14 @@ from detaudit.model.fact import Fact, count, shortened, union
 from detaudit.model.problems import AnyReason
 
 _MOST = 5
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of the environment that differs between two sides, null if one side has none."""
+
+    name: str
+    a: str | None
+    b: str | None
 
 
 class Doubt(Fact, frozen=True, kw_only=True):
@@ -66,6 +74,17 @@ class StateShared(Doubt, frozen=True, kw_only=True):
 
     def text(self) -> str:
         return f"runs read what earlier ones had left: {shortened(self.files, most=_MOST)}"
+
+
+class OtherEnvironment(Doubt, frozen=True, kw_only=True):
+    """A training of a side loaded its packages from none of the folders of its environment."""
+
+    side: str
+    folders: tuple[str, ...]
+
+    def text(self) -> str:
+        names = shortened(self.folders, most=_MOST)
+        return f"{self.side} did not train in its own environment: packages came from {names}"
 
 
 class NothingShared(Doubt, frozen=True, kw_only=True):
@@ -147,6 +166,7 @@ class Apart(StrEnum):
     - ``generator``  numbers were drawn from a generator in a different state
     - ``output``     the same one takes the same, and returns something else
     - ``more``       only one of them has tensors that the other never has
+    - ``variable``   a line of the script makes it, and all variables that were recorded before match
     """
 
     OPERATION = "operation"
@@ -156,6 +176,7 @@ class Apart(StrEnum):
     GENERATOR = "generator"
     OUTPUT = "output"
     MORE = "more"
+    VARIABLE = "variable"
 
 
 APART = {
@@ -166,14 +187,44 @@ APART = {
     Apart.GENERATOR: "it draws from a generator in a different state",
     Apart.OUTPUT: "identical inputs, different output",
     Apart.MORE: "only one of them has tensors that the other never has",
+    Apart.VARIABLE: "what a line makes differs, and all variables that were recorded before it match",
 }
 """What differs, in words."""
+
+
+class OperationPackage(msgspec.Struct, frozen=True, kw_only=True):
+    """The package that an operation belongs to, with its version in each environment, ``""`` if that is unknown.
+
+    ``requires`` are the packages that it requires and that differ. ``calls`` are what a line calls, if it is unknown.
+    """
+
+    name: str = ""
+    versions: tuple[str, str] = ("", "")
+    requires: tuple[Change, ...] = ()
+    calls: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """Return which package it is."""
+        if not self.name:
+            called = f"; the line calls {', '.join(self.calls)}" if self.calls else ""
+            return f"which package this belongs to is unknown{called}"
+        a, b = self.versions
+        if a != b:
+            return f"it belongs to {self.name}: {a or 'not there'} in A, {b or 'not there'} in B"
+        same = f"it belongs to {self.name}, which is {a} in both"
+        if not self.requires:
+            return same
+        changes = ", ".join(
+            f"{one.name} ({one.a or 'not there'} in A, {one.b or 'not there'} in B)" for one in self.requires
+        )
+        return f"{same}; of what it requires, {changes} differs"
 
 
 class Parting(msgspec.Struct, frozen=True, kw_only=True):
     """Where two codes part: the first operation of each whose tensors the other never has, null if it has none.
 
-    ``number`` is the place or the name of the argument that differs, with its two ``values``, if it is a number.
+    ``number`` is the place or the name of the argument that differs, with its two ``values``, if it is a number. Of two
+    environments, which run the same code, ``package`` is that of the operation.
     """
 
     step: int
@@ -182,12 +233,14 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
     b: CodePlace | None
     number: str = ""
     values: tuple[str, str] = ("", "")
+    package: OperationPackage | None = None
 
     def text(self) -> str:
         """Return the step, and what differs there."""
         values = f": {self.values[0]} in A, {self.values[1]} in B" if self.number else ""
         step = f"at step {self.step:,}" if self.step else "before the first step"
-        return f"the codes part {step}: {APART[self.apart]}{values}"
+        sides = "codes" if self.package is None else "environments"
+        return f"the {sides} part {step}: {APART[self.apart]}{values}"
 
     def places(self) -> tuple[str, ...]:
         """Return where each side runs its operation, with the code below it."""
@@ -195,4 +248,7 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
         for letter, place in (("A", self.a), ("B", self.b)):
             if place is not None:
                 lines += [f"{letter}: {place.text()}", *([f"  > {place.code}"] if place.code else [])]
+        if self.package is not None:
+            both = [] if self.a != self.b or self.a is None else [self.a.text(), *lines[1 : len(lines) // 2]]
+            lines = [*(both or lines), self.package.text()]
         return tuple(lines)

@@ -68,6 +68,7 @@ class Purpose(StrEnum):
     CREATE_BASELINE = "create-baseline"
     PRINT_ALL_LOSSES = "print-all-losses"
     TRACE_CODES = "trace-codes"
+    TRACE_ENVIRONMENTS = "trace-environments"
 
 
 _PURPOSES = {
@@ -96,6 +97,7 @@ _PURPOSES = {
     Purpose.ACCEPT_BASELINE: "accept the new result as the baseline",
     Purpose.CREATE_BASELINE: "create the baseline, then commit it",
     Purpose.TRACE_CODES: "find the operation and the line where the two codes part",
+    Purpose.TRACE_ENVIRONMENTS: "find the first operation that differs, and the package it belongs to",
     Purpose.PRINT_ALL_LOSSES: "print the losses at every step, and all weights that differ",
 }
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from detaudit.compat import StrEnum
-from detaudit.model.against import AnyAttribution, AnyDoubt, Parting
+from detaudit.model.against import AnyAttribution, AnyDoubt, Change, Parting
 from detaudit.model.audit import AppliedRecipe, Audit, Difference, Divergence, Group, NextStep, RankRecord
 from detaudit.model.fact import Fact, Number, both, brief, count, digits, every, shortened, union
 from detaudit.model.outputs import OutputDifference
@@ -24,14 +24,6 @@ class ComparisonVerdict(StrEnum):
     IDENTICAL = "identical"
     DIFFERENT = "different"
     INCONCLUSIVE = "inconclusive"
-
-
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of the environment that differs between two sides, null if one side has none."""
-
-    name: str
-    a: str | None
-    b: str | None
 
 
 class LossPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,8 +73,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
     was ended there. ``open`` is what left the two runs and differs so that nobody can say whether their results do;
     ``output_differences`` are all in what left them, what decides first.
 
-    Of two commits, ``doubts`` say why nothing follows, ``code`` are the files that the runs loaded and that differ, and
-    ``parting`` is where the two codes part.
+    Of two sides that were run, ``doubts`` say why nothing follows, and ``parting`` is where they part. Of two commits,
+    ``code`` are the files that the runs loaded and that differ; of two environments, ``environment_changes`` has all
+    packages that differ.
     """
 
     schema_version: str

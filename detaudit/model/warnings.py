@@ -464,6 +464,20 @@ class PartingUnknown(Warning, frozen=True, kw_only=True):
         return "where the codes part is not known: no operation with a tensor of one side alone was recorded"
 
 
+class SamePackages(Warning, frozen=True, kw_only=True):
+    """Two environments have the same packages, in the same builds, and the same Python."""
+
+    def text(self) -> str:
+        return "both environments have the same Python and the same packages"
+
+
+class OperationUnknown(Warning, frozen=True, kw_only=True):
+    """Two environments were to be traced, and nothing that was recorded says which operation differs first."""
+
+    def text(self) -> str:
+        return "which operation differs first is unknown: no operation and no variable was recorded that does"
+
+
 if TYPE_CHECKING:
     AnyWarning: TypeAlias = Warning
 else:

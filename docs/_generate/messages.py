@@ -38,6 +38,7 @@ FOLDERS = {
     "baseline": "Baselines",
     "compare": "Comparisons",
     "against": "Another commit",
+    "environments": "Another environment",
     "bisect": "Bisections",
     "ops": "Operations",
     "evidence": "Archives of evidence",
@@ -53,7 +54,7 @@ SORTS: Sequence[tuple[str, type[Fact], Iterable[Fact]]] = (
     ("Why the runs are inconclusive", Reason, facts.REASONS),
     ("Warnings", Warning, facts.WARNINGS),
     ("Gates of a check", GateDetail, facts.GATE_DETAILS),
-    ("Why nothing follows from two commits", Doubt, facts.DOUBTS),
+    ("Why nothing follows from two sides", Doubt, facts.DOUBTS),
 )
 """The sorts of facts, with an example of each kind."""
 

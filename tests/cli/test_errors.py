@@ -120,7 +120,11 @@ def test_each_command_has_a_hint_for_an_option_that_does_not_exist(
     assert main([name, "--frmat", "json"]) == 2
     err = capsys.readouterr().err
     assert err.startswith("error: unknown option '--frmat'\n")
-    near = "Did you mean '--format'? " if name not in ("completion", "evidence", "log", "plan", "worker") else ""
+    near = (
+        "Did you mean '--format'? "
+        if name not in ("completion", "environments", "evidence", "log", "plan", "worker")
+        else ""
+    )
     assert near in err
     assert f"Run `detaudit {name} --help` for all options." in err
 

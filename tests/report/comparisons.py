@@ -27,7 +27,7 @@ from detaudit.model import (
     WeightPair,
 )
 from detaudit.model.warnings import NoChangeLoaded, RecipesDiffer
-from tests.report.facts import DOUBTS, PARTINGS
+from tests.report.facts import DOUBTS, ENVIRONMENT_PARTINGS, PARTINGS
 
 STAGES = (Stage.INIT, Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.UPDATE)
 
@@ -94,6 +94,29 @@ COMPARISONS = {
         parting=PARTINGS[0],
         started="2026-11-21T14:50:42+00:00",
         ended="2026-11-21T14:50:59+00:00",
+    ),
+    "compared-environments": Comparison(
+        schema_version=SCHEMA_VERSION,
+        command=(
+            "detaudit",
+            "compare",
+            "train.py",
+            "--requirements",
+            "old.txt",
+            "--requirements",
+            "new.txt",
+            "--trace",
+        ),
+        verdict=ComparisonVerdict.DIFFERENT,
+        a=replace(_BEFORE, name="old.txt", commit=""),
+        b=replace(_AFTER, name="new.txt", commit="", changed=()),
+        environment_changes=(Change(name="numpy", a="1.26.4", b="2.4.6"),),
+        first_difference=Difference(rank=0, step=1, stage=Stage.BATCH),
+        explanation=Explanation(matching=(Stage.RNG,), likely=(LikelyCause.ENVIRONMENT,)),
+        losses=(a_pair(1, 1e-9), a_pair(2, 1e-8)),
+        stages=STAGES,
+        steps_compared=2,
+        parting=ENVIRONMENT_PARTINGS[0],
     ),
     "compared-doubtful": Comparison(
         schema_version=SCHEMA_VERSION,

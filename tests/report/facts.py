@@ -35,7 +35,7 @@ from detaudit.model import (
     sources,
 )
 from detaudit.model import warnings as w
-from detaudit.model.against import Apart, Attribution, CodePlace, Doubt, Parting
+from detaudit.model.against import Apart, Attribution, Change, CodePlace, Doubt, OperationPackage, Parting
 from detaudit.model.files import FreshStart, LeftState, StateRead
 from detaudit.model.outputs import FileBudget, Unread
 from tests.report.bisections import LIKELY
@@ -194,6 +194,8 @@ WARNINGS: tuple[Warning, ...] = (
     w.FilesOfLfsMissing(files=("data/train.npz", "data/test.npz")),
     w.NoChangeLoaded(files=("evaluate.py", "plots.py")),
     w.PartingUnknown(),
+    w.SamePackages(),
+    w.OperationUnknown(),
 )
 
 DOUBTS: tuple[Doubt, ...] = (
@@ -204,6 +206,7 @@ DOUBTS: tuple[Doubt, ...] = (
     against.BuiltOnce(extensions=("_kernels.so",), sources=("kernels.c",)),
     against.StateShared(files=("/tmp/cache.npz",)),
     against.NothingShared(),
+    against.OtherEnvironment(side="old.txt", folders=("/usr/lib/python3/dist-packages",)),
 )
 
 ATTRIBUTIONS: tuple[Attribution, ...] = (
@@ -227,6 +230,19 @@ PARTINGS = tuple(
         values=("-0.1", "-0.2") if apart is Apart.NUMBER else ("", ""),
     )
     for number, apart in enumerate(Apart, 1)
+)
+
+_LINE = CodePlace(operation="numpy.linalg.solve", file="train.py", line=9, code="w = np.linalg.solve(a, b)")
+_SCIPY = Change(name="scipy", a="1.13.1", b="1.15.3")
+ENVIRONMENT_PARTINGS = tuple(
+    Parting(step=1, apart=Apart.VARIABLE, a=_LINE, b=_LINE, package=package)
+    for package in (
+        OperationPackage(name="numpy", versions=("1.26.4", "2.4.6")),
+        OperationPackage(name="scikit-learn", versions=("1.6.1", "1.6.1"), requires=(_SCIPY,)),
+        OperationPackage(name="click", versions=("", "8.1.8")),
+        OperationPackage(calls=("numpy.fft.fft", "window")),
+        OperationPackage(),
+    )
 )
 
 RANKS = tuple(

@@ -91,7 +91,8 @@ def topics() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     yield "runs", list(STATUSES.items())
     yield "evidence", [("", one) for one in EVIDENCE]
     yield "why nothing follows from two sides", [(kind(one), one.text()) for one in facts.DOUBTS]
-    yield "where two codes part", [(one.apart, "; ".join([one.text(), *one.places()])) for one in facts.PARTINGS]
+    partings = (*facts.PARTINGS, *facts.ENVIRONMENT_PARTINGS)
+    yield "where two sides part", [(one.apart, "; ".join([one.text(), *one.places()])) for one in partings]
     yield "what a difference from a baseline belongs to", [(kind(one), one.text()) for one in facts.ATTRIBUTIONS]
     yield "gates", [(kind(one), one.text()) for one in facts.GATE_DETAILS]
     yield "changes of the lock file", [("", one.text()) for one in facts.LOCK_CHANGES]
