@@ -151,7 +151,13 @@ def test_a_change_is_shown_by_its_lines() -> None:
     ],
 )
 def test_a_setting_goes_into_a_cell_and_is_shown_with_its_magics(source: str, expected: str) -> None:
-    cell: dict[str, object] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": source}
+    cell: dict[str, object] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [],
+        "source": source,
+    }
     notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     before = text_of("a.ipynb", json.dumps(notebook).encode())
     after = applied(before, Change("a.ipynb", AFTER_IMPORTS, (), ("random.seed(0)",)))
