@@ -126,7 +126,8 @@ def row(program: Program, report: Mapping[str, Any]) -> str:
     if report["verdict"] != "deterministic":
         outcome = report["verdict"]
     else:
-        outcome = f"proven by {len(group['runs'])} runs" if hunks else "nothing to fix"
+        proof = sum(run["status"] == "ok" for run in group["runs"])
+        outcome = f"proven by {proof} runs" if hunks else "nothing to fix"
     harmless = "" if not hunks else "yes" if "batch" in group["stages"] else "no batches"
     return (
         f"| {Path(program.path).name} | {program.package} | {stages} | {'; '.join(changes)} | {outcome} | {harmless} "
