@@ -434,38 +434,3 @@ def test_auto_runs_as_many_as_the_first_leaves_cores_for(project: Project, meet:
 def test_what_cannot_be_divided_is_refused(project: Project, seeded: str, words: tuple[str, ...], said: str) -> None:
     done = project.detaudit("run", seeded, *words)
     assert (done.code, said in done.err) == (2, True), done.err
-
-
-@pytest.mark.full
-def test_a_bisection_does_at_once_what_it_needs_anyway(project: Project, tmp_path: Path) -> None:
-    project.write(
-        "train.py",
-        """
-        import numpy as np, os, pathlib, time, uuid
-        import detaudit
-        under_way = pathlib.Path(os.environ["MEET"], uuid.uuid4().hex)
-        under_way.touch()
-        generator = np.random.default_rng()
-        weights = np.zeros(4)
-        for step in range(5):
-            weights += generator.normal(size=4)
-            detaudit.record(loss=float(weights.sum()), weights=weights)
-            time.sleep(0.2)
-        if len(list(under_way.parent.iterdir())) > 1:
-            pathlib.Path(os.environ["MEET"]).with_name("met").touch()
-        under_way.unlink()
-        """,
-    )
-    (tmp_path / "meet").mkdir()
-    env = {"MEET": str(tmp_path / "meet"), "OMP_NUM_THREADS": "1"}
-    words = ("bisect", "train.py", "--flag", "numpy-default-rng", "--format", "json")
-    alone = project.detaudit(*words, env=env)
-    assert not (tmp_path / "met").exists()
-    at_once = project.detaudit(*words, "--jobs", "2", env=env)
-    assert (tmp_path / "met").exists()
-    assert alone.code == at_once.code == 0, (alone.err, at_once.err)
-    assert [one["flag"] for one in at_once.json["needed"]] == [one["flag"] for one in alone.json["needed"]]
-    assert [group["recipe"]["flags"] for group in at_once.json["groups"]] == [
-        group["recipe"]["flags"] for group in alone.json["groups"]
-    ]
-    assert at_once.json["total_runs"] == alone.json["total_runs"]
