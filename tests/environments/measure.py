@@ -74,7 +74,7 @@ def environment(target: Path) -> Path:
     shutil.rmtree(target, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", target], check=True)
     own = next(target.glob("lib/python*/site-packages"))
-    (own / "outer.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    (own / "outer.pth").write_text(f"{sysconfig.get_path('purelib')}\n{ROOT}\n")
     return own
 
 
@@ -92,6 +92,7 @@ def compared(pair: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Run detaudit on a pair, and return its report."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)  # a root of its own: runs start from copies of it
     script = f"{pair['script']}.py"
     shutil.copy(HERE / "scripts" / script, folder / script)
     make, option = (over_this, "--python") if pair.get("over") else (requirements, "--requirements")
