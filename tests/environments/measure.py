@@ -26,8 +26,9 @@ PAGE = ROOT / "docs" / "lab" / "environments.md"
 HEAD = """# What compare says of pairs of environments
 
 Written by `make test-environments`. Each pair is one script and two environments: two files of requirements, or two
-Pythons. The expected answer was written before detaudit ran; of pairs of NumPy alone, from digests of the variables of the
-scripts without detaudit. Of pairs that differ, the line or the fit where the environments part counts too, and the package it belongs to.
+Pythons. The expected answer was written before detaudit ran; of pairs of NumPy alone, from digests of the variables of
+the scripts, without detaudit. Of pairs that differ, the line or the fit where the environments part counts too, and the
+package it belongs to.
 
 """
 
