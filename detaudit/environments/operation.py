@@ -184,7 +184,8 @@ def class_module(texts: Iterable[bytes], name: str) -> str:
 def package_of(called: tuple[Called, ...], pair: PackagePair) -> OperationPackage:
     """Return the package that all operations of a line belong to; none is named if there are several."""
     names = {pair.name_of(one.module) if one.module != _BUILTINS else PYTHON for one in called}
-    names = names - {PYTHON} or names
+    if pair.a.version == pair.b.version:
+        names = names - {PYTHON} or names
     if len(names) != 1 or names == {""}:
         return OperationPackage(calls=tuple(one.name for one in called))
     return named(names.pop(), pair)

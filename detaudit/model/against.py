@@ -239,8 +239,9 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
         """Return the step, and what differs there."""
         values = f": {self.values[0]} in A, {self.values[1]} in B" if self.number else ""
         step = f"at step {self.step:,}" if self.step else "before the first step"
-        sides = "codes" if self.package is None else "environments"
-        return f"the {sides} part {step}: {APART[self.apart]}{values}"
+        if self.package is not None:  # of two environments, lines have no step if a script counts steps by itself
+            return f"the environments part{f' {step}' if self.step else ''}: {APART[self.apart]}{values}"
+        return f"the codes part {step}: {APART[self.apart]}{values}"
 
     def places(self) -> tuple[str, ...]:
         """Return where each side runs its operation, with the code below it."""

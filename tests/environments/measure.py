@@ -26,8 +26,9 @@ PAGE = ROOT / "docs" / "lab" / "environments.md"
 HEAD = """# What compare says of pairs of environments
 
 Written by `make test-environments`. Each pair is one script and two environments: two files of requirements, or two
-Pythons. The expected answer was written before detaudit ran, from digests that the scripts printed by themselves. Of
-pairs that differ, the line or the fit where the environments part counts too, and the package it belongs to.
+Pythons. The expected answer was written before detaudit ran; of pairs of NumPy alone, from digests of the variables of
+the scripts, without detaudit. Of pairs that differ, the line or the fit where the environments part counts too, and the
+package it belongs to.
 
 """
 
@@ -74,7 +75,7 @@ def environment(target: Path) -> Path:
     shutil.rmtree(target, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", target], check=True)
     own = next(target.glob("lib/python*/site-packages"))
-    (own / "outer.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    (own / "outer.pth").write_text(f"{sysconfig.get_path('purelib')}\n{ROOT}\n")
     return own
 
 
@@ -92,6 +93,7 @@ def compared(pair: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Run detaudit on a pair, and return its report."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)  # runs start from copies of this
     script = f"{pair['script']}.py"
     shutil.copy(HERE / "scripts" / script, folder / script)
     make, option = (over_this, "--python") if pair.get("over") else (requirements, "--requirements")

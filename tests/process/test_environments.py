@@ -50,8 +50,8 @@ def test_the_line_and_the_package_that_differ_are_named(project: Project, python
     assert (done.code, report["verdict"], report["doubts"]) == (1, "different", [])
     assert report["environment_changes"] == [{"name": "small", "a": "1.0", "b": "2.0"}]
     parting = report["parting"]
-    assert (parting["apart"], parting["step"]) == ("variable", 1)
-    assert (parting["a"]["operation"], parting["a"]["line"]) == ("small.scaled", 9)
+    assert parting["apart"] == "variable"
+    assert (parting["a"]["operation"], parting["a"]["line"]) == ("small.scaled, sum", 9)
     assert (parting["package"]["name"], parting["package"]["versions"]) == ("small", ["1.0", "2.0"])
     assert not list((project.folder / ".detaudit").glob("*/tree*"))
 
