@@ -25,12 +25,18 @@ from detaudit.runs.status import compared
 
 @dataclass(frozen=True)
 class _Tried:
-    """A run that was stopped after a step, and the one that went on with what it had left in the same folder."""
+    """A run that was stopped after a step, and the one that went on with what it had left in the same folder.
+
+    ``after`` is the step after which that was, None if nothing shows it. ``in_order``: the stopped run caught the
+    signal, or ended by itself.
+    """
 
     stopped: Result
     resumed: Result
+    step: int
     after: int | None
     cwd: Path
+    in_order: bool
 
 
 def stops_of(
@@ -70,7 +76,8 @@ class Stops:
         if self._stop is not None:
             return self.point(Place.BY_ITSELF, None)
         half = self.point(Place.BETWEEN, max(1, self.steps // 2))
-        return structs.replace(half, place=Place.AT) if half.resumed_after == half.stopped_after else half
+        at = half.place is Place.BETWEEN and half.resumed_after == half.stopped_after
+        return structs.replace(half, place=Place.AT) if at else half
 
     def points(self) -> Iterator[ResumedPoint]:
         """Yield what came of stops between two checkpoints, right after one, and before the first one."""
@@ -78,8 +85,7 @@ class Stops:
             yield self.point(Place.BY_ITSELF, None)
             return
         half = self.point(Place.BETWEEN, max(1, self.steps // 2))
-        places = {one.place: one for one in self._around(half)}
-        yield from (places[place] for place in Place if place in places)
+        yield from sorted(self._around(half), key=lambda point: list(Place).index(point.place))
 
     def _around(self, half: ResumedPoint) -> Iterator[ResumedPoint]:
         """Yield a first point by the place where it turned out to be, then those that are missing."""
@@ -91,21 +97,24 @@ class Stops:
             yield structs.replace(half, place=Place.BEFORE)
             if self.steps - 1 > stopped:
                 late = self.point(Place.BETWEEN, self.steps - 1)
-                at = late.resumed_after == late.stopped_after
-                yield structs.replace(late, place=Place.AT if at else Place.BETWEEN)
+                at = late.place is Place.BETWEEN and late.resumed_after == late.stopped_after
+                yield structs.replace(late, place=Place.AT) if at else late
             return
+        saved_when_stopped = half.place is Place.WHEN_STOPPED
         if after < stopped:
             yield half
-            yield self.point(Place.AT, after)
+            overshot = stopped - max(1, self.steps // 2)  # a script that catches the signal may finish its step
+            yield structs.replace(self.point(Place.AT, max(1, after - overshot)), place=Place.AT)
         else:
-            yield structs.replace(half, place=Place.AT)
-            if stopped + 1 < self.steps:
-                later = self.point(Place.BETWEEN, stopped + 1)
-                if later.resumed_after != later.stopped_after:  # otherwise each step has a checkpoint
-                    yield later
+            later = self.point(Place.BETWEEN, stopped + 1) if stopped + 1 < self.steps else half
+            between = later.resumed_after != later.stopped_after  # otherwise each step has a checkpoint
+            saved_when_stopped = saved_when_stopped and not between
+            yield half if saved_when_stopped else structs.replace(half, place=Place.AT)
+            if between:
+                yield later
         if after > 1:
             first = self.point(Place.BEFORE, 1)
-            if not first.resumed_after:
+            if not first.resumed_after or (saved_when_stopped and first.place is Place.WHEN_STOPPED):
                 yield first
 
     def point(self, place: Place, after: int | None) -> ResumedPoint:
@@ -113,10 +122,11 @@ class Stops:
         self._number += 1
         tried = self._try(after)
         uninterrupted, stopped, again = self._uninterrupted, tried.stopped, tried.resumed
+        saved = after is not None and tried.in_order and tried.after == tried.step < uninterrupted.run.steps
         point = ResumedPoint(
-            place=place,
+            place=Place.WHEN_STOPPED if saved else place,
             status=ResumeStatus.UNUSABLE,
-            stopped_after=stopped.run.steps if after is None else min(after, stopped.run.steps),
+            stopped_after=tried.step,
             steps=uninterrupted.run.steps,
             resumed_after=tried.after,
             resumed_steps=max((len(resumed.steps_of(part)) for part in again.record.parts), default=0),
@@ -146,9 +156,10 @@ class Stops:
             stopped = self._run(first, carry_on=True)
             again = self._run(then, carry_on=True)
         wholes, parts = self._uninterrupted.record.trainings, again.record.trainings
-        step = after if after is not None else stopped.run.steps
+        in_order = any(process.ended for process in stopped.processes if process.trained)
+        step = stopped.run.steps if after is None or in_order else min(after, stopped.run.steps)
         where = resumed.resumed_after(wholes[0], parts[0], step) if wholes and parts else None
-        return _Tried(stopped, again, where, first.cwd)
+        return _Tried(stopped, again, step, where, first.cwd, in_order)
 
     def _explained(self, point: ResumedPoint, tried: _Tried) -> ResumedPoint:
         """Return a point at which results differ with what was lost, as one run more shows what was held then."""

@@ -113,10 +113,14 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place(StrEnum):
-    """Where a run was stopped, as its checkpoints show; ``BY_ITSELF``: by the command that stops early."""
+    """Where a run was stopped, as its checkpoints show.
+
+    ``WHEN_STOPPED``: it caught the signal and saved. ``BY_ITSELF``: by the command that stops early.
+    """
 
     BETWEEN = "between-checkpoints"
     AT = "at-a-checkpoint"
+    WHEN_STOPPED = "when-stopped"
     BEFORE = "before-the-first"
     BY_ITSELF = "by-itself"
 
@@ -124,6 +128,7 @@ class Place(StrEnum):
 PLACES = {
     Place.BETWEEN: "between two checkpoints",
     Place.AT: "right after a checkpoint",
+    Place.WHEN_STOPPED: "saved when it was stopped",
     Place.BEFORE: "before the first checkpoint",
     Place.BY_ITSELF: "where the script stopped by itself",
 }

@@ -80,5 +80,6 @@ def notes(resumption: Resumption) -> list[str]:
     if not resumption.points or Place.BY_ITSELF in tried:
         missing = []
     only = ["only the stop of --stop was tried"] if Place.BY_ITSELF in tried else []
-    untried = [f"not tried: {both(missing)}, as there was no such step"] if missing else []
+    why = "the script saves when it is stopped" if Place.WHEN_STOPPED in tried else "there was no such step"
+    untried = [f"not tried: {both(missing)}, as {why}"] if missing else []
     return [*only, *untried, f"{count(resumption.total_runs, 'run')} in total"]

@@ -65,6 +65,7 @@ BEFORE = a_point(
 )
 ANEW = a_point(Place.BEFORE, ResumeStatus.ANEW, stopped_after=1, resumed_after=0, resumed_steps=32)
 MATCHES = a_point(Place.AT, ResumeStatus.MATCHES, stopped_after=16)
+WHEN_STOPPED = a_point(Place.WHEN_STOPPED, ResumeStatus.MATCHES, stopped_after=16)
 BY_ITSELF = a_point(Place.BY_ITSELF, ResumeStatus.DIFFERS, resumed=(OTHER,))
 TOO_LATE = a_point(Place.BETWEEN, ResumeStatus.UNUSABLE, too_late=True, resumed_after=None)
 
@@ -72,6 +73,7 @@ RESUMPTIONS = {
     "resume-differs": a_resumption(Verdict.NONDETERMINISTIC, DIFFERS, MATCHES, BEFORE),
     "resume-matches": a_resumption(Verdict.DETERMINISTIC, MATCHES, ANEW),
     "resume-by-itself": a_resumption(Verdict.NONDETERMINISTIC, BY_ITSELF, stop=("train.py", "--epochs", "2")),
+    "resume-when-stopped": a_resumption(Verdict.DETERMINISTIC, WHEN_STOPPED),
     "resume-anew": a_resumption(Verdict.INCONCLUSIVE, ANEW),
     "resume-too-late": a_resumption(Verdict.INCONCLUSIVE, TOO_LATE),
     "resume-nothing": a_resumption(Verdict.INCONCLUSIVE),
