@@ -73,6 +73,12 @@ def lost(point: ResumedPoint) -> Iterator[str]:
         yield "what was recorded does not name it"
 
 
+def restored(resumption: Resumption) -> tuple[list[str], list[str]]:
+    """Return what a change that restores does, and the lines of its diff; both are empty if there is none."""
+    change = resumption.restored
+    return ([change.text()], change.diff.splitlines()) if change is not None else ([], [])
+
+
 def notes(resumption: Resumption) -> list[str]:
     """Return which stops were not tried, and how many runs it took."""
     tried = {one.place for one in resumption.points}
