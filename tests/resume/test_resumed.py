@@ -8,9 +8,11 @@ import pytest
 from detaudit.runs import log
 from tests.process.conftest import Finished, Project
 from tests.resume.scripts import NUMPY, SCRIPTS
+from tests.resume.trainers import TRAINERS
 
 pytestmark = pytest.mark.launches
-BY_NAME = {script.name: script for script in SCRIPTS}
+ALL = (*SCRIPTS, *TRAINERS)
+BY_NAME = {script.name: script for script in ALL}
 
 
 @pytest.fixture
@@ -29,8 +31,8 @@ def points(done: Finished) -> list[dict[str, Any]]:
 
 def test_labels_are_sound() -> None:
     assert len([script for script in SCRIPTS if script.lost]) >= 20
-    assert len(BY_NAME) == len(SCRIPTS)
-    for script in SCRIPTS:
+    assert len(BY_NAME) == len(ALL)
+    for script in ALL:
         compile(script.code, script.name, "exec")
         assert (script.code == script.base) is not bool(script.lost)
 
