@@ -85,7 +85,8 @@ ROOMS = {
         "advice", "against", "compat", "errors", "launch", "model", "private", "redact", "runner", "runs", "source",
         "trace", "wire",
     },
-    "resume": {"audit", "judge", "launch", "model", "runner", "runs", "store", "wire"},
+    "restore": {"fix", "model", "source"},
+    "resume": {"audit", "judge", "launch", "model", "restore", "runner", "runs", "store", "wire"},
     "check": {
         "advice", "against", "audit", "baseline", "config", "errors", "judge", "launch", "model", "resume", "runner",
         "runs", "store",

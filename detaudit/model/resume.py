@@ -113,10 +113,14 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place(StrEnum):
-    """Where a run was stopped, as its checkpoints show; ``BY_ITSELF``: by the command that stops early."""
+    """Where a run was stopped, as its checkpoints show.
+
+    ``WHEN_STOPPED``: it caught the signal and saved. ``BY_ITSELF``: by the command that stops early.
+    """
 
     BETWEEN = "between-checkpoints"
     AT = "at-a-checkpoint"
+    WHEN_STOPPED = "when-stopped"
     BEFORE = "before-the-first"
     BY_ITSELF = "by-itself"
 
@@ -124,6 +128,7 @@ class Place(StrEnum):
 PLACES = {
     Place.BETWEEN: "between two checkpoints",
     Place.AT: "right after a checkpoint",
+    Place.WHEN_STOPPED: "saved when it was stopped",
     Place.BEFORE: "before the first checkpoint",
     Place.BY_ITSELF: "where the script stopped by itself",
 }
@@ -182,14 +187,39 @@ class ResumedPoint(msgspec.Struct, frozen=True, kw_only=True):
         return f"{outcome}: the result differs{f', first {first.where()}' if first is not None else ''}"
 
 
+class Restored(msgspec.Struct, frozen=True, kw_only=True):
+    """A change that saves and restores ``what`` was lost, as it was tried in a copy at each stop that differed.
+
+    ``diff`` has it. ``matching`` of ``stops`` match with it; ``first_difference`` is where the first of the others
+    differs, later than without it, null if all match.
+    """
+
+    what: tuple[LostKind, ...]
+    diff: str
+    stops: int
+    matching: int
+    first_difference: Difference | None = None
+
+    def text(self) -> str:
+        """Return what the change does, in one sentence."""
+        change = f"with this change, which saves and restores {both(LOST[kind] for kind in self.what)}, "
+        if self.first_difference is None:
+            return f"{change}{count(self.stops, 'resumed run')} {'matches' if self.stops == 1 else 'match'}"
+        return (
+            f"{change}{self.matching} of {count(self.stops, 'resumed run')} match, "
+            f"and the first of the others differs later, {self.first_difference.where()}"
+        )
+
+
 class Resumption(Audit, frozen=True, kw_only=True, tag="resume"):
     """Stops and resumptions of one training, compared with uninterrupted runs, as it is kept in audit.json.
 
     Its group has the uninterrupted runs. ``resume`` and ``stop`` are the commands, without the interpreter; without
-    ``stop``, each point is a step after which the run was ended.
+    ``stop``, each point is a step after which the run was ended. ``restored`` is null if no change was found.
     """
 
     resume: tuple[str, ...]
     stop: tuple[str, ...] = ()
     points: tuple[ResumedPoint, ...] = ()
+    restored: Restored | None = None
     total_runs: int = 0

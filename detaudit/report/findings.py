@@ -278,7 +278,8 @@ def _resumption(audit: Resumption) -> Finding:
     answer = resumes.answer(audit)
     read = next((file for point in audit.points for file in point.checkpoints if file.line), None)
     location = Location(file=read.file, line=read.line, message=read.text()) if read is not None else None
-    detail = [*resumes.lines(audit), *resumes.notes(audit)]
+    change, diff = resumes.restored(audit)
+    detail = [*resumes.lines(audit), *change, *diff, *resumes.notes(audit)]
     return _of_audit(audit, "same-after-resume", "resume", f"{answer.word}: {answer.sentence}", detail, location)
 
 

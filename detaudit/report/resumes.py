@@ -73,6 +73,12 @@ def lost(point: ResumedPoint) -> Iterator[str]:
         yield "what was recorded does not name it"
 
 
+def restored(resumption: Resumption) -> tuple[list[str], list[str]]:
+    """Return what a change that restores does, and the lines of its diff; both are empty if there is none."""
+    change = resumption.restored
+    return ([change.text()], change.diff.splitlines()) if change is not None else ([], [])
+
+
 def notes(resumption: Resumption) -> list[str]:
     """Return which stops were not tried, and how many runs it took."""
     tried = {one.place for one in resumption.points}
@@ -80,5 +86,6 @@ def notes(resumption: Resumption) -> list[str]:
     if not resumption.points or Place.BY_ITSELF in tried:
         missing = []
     only = ["only the stop of --stop was tried"] if Place.BY_ITSELF in tried else []
-    untried = [f"not tried: {both(missing)}, as there was no such step"] if missing else []
+    why = "the script saves when it is stopped" if Place.WHEN_STOPPED in tried else "there was no such step"
+    untried = [f"not tried: {both(missing)}, as {why}"] if missing else []
     return [*only, *untried, f"{count(resumption.total_runs, 'run')} in total"]

@@ -130,14 +130,15 @@ def _fix(fix: Fix) -> list[Section]:
 
 
 def _resumption(resumption: Resumption) -> list[Section]:
-    answer = resumes.answer(resumption)
+    answer, (change, diff) = resumes.answer(resumption), resumes.restored(resumption)
     return [
         section(resumes.table(resumption)),
         section(
             Answer(answer.word, mood(resumption.verdict), answer.sentence),
             Items(list(resumes.lines(resumption))),
-            Notes(resumes.notes(resumption)),
         ),
+        section(Text(change), Code(diff, diff=True)),
+        section(Notes(resumes.notes(resumption))),
     ]
 
 

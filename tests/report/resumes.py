@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from detaudit.model import SCHEMA_VERSION, Difference, RankRecord, Resumption, Stage, Verdict
 from detaudit.model.problems import Failed
-from detaudit.model.resume import Checkpoint, Lost, LostKind, Place, ResumedPoint, ResumeStatus
+from detaudit.model.resume import Checkpoint, Lost, LostKind, Place, Restored, ResumedPoint, ResumeStatus
 from tests.report.fixes import FIXES
 
 RANK = RankRecord(rank=0, framework="torch", steps=32, sum_of_weights=1.5, final_loss=0.25, digest="a" * 32)
@@ -65,13 +67,32 @@ BEFORE = a_point(
 )
 ANEW = a_point(Place.BEFORE, ResumeStatus.ANEW, stopped_after=1, resumed_after=0, resumed_steps=32)
 MATCHES = a_point(Place.AT, ResumeStatus.MATCHES, stopped_after=16)
+WHEN_STOPPED = a_point(Place.WHEN_STOPPED, ResumeStatus.MATCHES, stopped_after=16)
 BY_ITSELF = a_point(Place.BY_ITSELF, ResumeStatus.DIFFERS, resumed=(OTHER,))
 TOO_LATE = a_point(Place.BETWEEN, ResumeStatus.UNUSABLE, too_late=True, resumed_after=None)
 
+RESTORED = Restored(
+    what=(LostKind.OPTIMIZER,),
+    diff="""\
+--- a/train.py
++++ b/train.py
+@@ -20,2 +20,3 @@
+     model.load_state_dict(saved["model"])
++    optimizer.load_state_dict(saved["optimizer"])
+ while step < 20:
+""",
+    stops=1,
+    matching=1,
+)
+PARTLY = replace(RESTORED, stops=2, first_difference=Difference(rank=0, step=18, stage=Stage.UPDATE))
+
 RESUMPTIONS = {
     "resume-differs": a_resumption(Verdict.NONDETERMINISTIC, DIFFERS, MATCHES, BEFORE),
+    "resume-restored": a_resumption(Verdict.NONDETERMINISTIC, DIFFERS, BEFORE, restored=RESTORED),
+    "resume-restored-partly": a_resumption(Verdict.NONDETERMINISTIC, DIFFERS, BY_ITSELF, restored=PARTLY),
     "resume-matches": a_resumption(Verdict.DETERMINISTIC, MATCHES, ANEW),
     "resume-by-itself": a_resumption(Verdict.NONDETERMINISTIC, BY_ITSELF, stop=("train.py", "--epochs", "2")),
+    "resume-when-stopped": a_resumption(Verdict.DETERMINISTIC, WHEN_STOPPED),
     "resume-anew": a_resumption(Verdict.INCONCLUSIVE, ANEW),
     "resume-too-late": a_resumption(Verdict.INCONCLUSIVE, TOO_LATE),
     "resume-nothing": a_resumption(Verdict.INCONCLUSIVE),

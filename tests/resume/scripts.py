@@ -220,7 +220,7 @@ class Script:
     """A script: a base without lines, or with other ones, and what it loses; nothing if it is a control.
 
     A report must name one of ``lost``, and ``named`` in the names of its values. ``missing``: the checkpoint has
-    nothing of the kind.
+    nothing of the kind. ``needs``: a package that is not among those of the other tests.
     """
 
     name: str
@@ -231,6 +231,7 @@ class Script:
     named: str = ""
     missing: bool = False
     stop: str = "--epochs 3"
+    needs: str = ""
 
     @property
     def file(self) -> str:

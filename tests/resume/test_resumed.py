@@ -8,9 +8,11 @@ import pytest
 from detaudit.runs import log
 from tests.process.conftest import Finished, Project
 from tests.resume.scripts import NUMPY, SCRIPTS
+from tests.resume.trainers import TRAINERS
 
 pytestmark = pytest.mark.launches
-BY_NAME = {script.name: script for script in SCRIPTS}
+ALL = (*SCRIPTS, *TRAINERS)
+BY_NAME = {script.name: script for script in ALL}
 
 
 @pytest.fixture
@@ -29,8 +31,8 @@ def points(done: Finished) -> list[dict[str, Any]]:
 
 def test_labels_are_sound() -> None:
     assert len([script for script in SCRIPTS if script.lost]) >= 20
-    assert len(BY_NAME) == len(SCRIPTS)
-    for script in SCRIPTS:
+    assert len(BY_NAME) == len(ALL)
+    for script in ALL:
         compile(script.code, script.name, "exec")
         assert (script.code == script.base) is not bool(script.lost)
 
@@ -102,3 +104,60 @@ def test_a_command_line_that_is_wrong(project: Project, words: list[str], messag
     done = project.detaudit("resume", *words)
     assert done.code == 2
     assert message in done.err
+
+
+SAVES_WHEN_STOPPED = """\
+import argparse, signal, sys
+import numpy as np
+import detaudit
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--resume", action="store_true")
+args = parser.parse_args()
+rng = np.random.default_rng(0)
+start, weights, stopping = 0, np.zeros(8), []
+if args.resume:
+    saved = np.load("checkpoint.npz", allow_pickle=True)
+    start, weights = int(saved["done"]), saved["weights"]
+    rng.bit_generator.state = saved["rng"].item()
+signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
+for step in range(start, 20):
+    weights = weights - 0.1 * (weights - rng.normal(size=8))
+    detaudit.record(loss=float(weights @ weights), weights=[weights])
+    if stopping or (step + 1) % EVERY == 0:
+        np.savez("checkpoint.npz", done=step + 1, weights=weights, rng=np.array(rng.bit_generator.state))
+    if stopping:
+        sys.exit(STATUS)
+"""
+"""A script that finishes its step when it is stopped, saves and leaves."""
+
+
+@pytest.mark.parametrize(("every", "status"), [("99", "0"), ("8", "143")])
+def test_a_script_that_saves_when_it_is_stopped_is_stopped_in_the_middle_and_early(
+    project: Project, every: str, status: str
+) -> None:
+    project.write("train.py", SAVES_WHEN_STOPPED.replace("EVERY", every).replace("STATUS", status))
+    done = resume(project, "--format", "json")
+    assert done.code == 0
+    stops = [(point["place"], point["stopped_after"], point["resumed_after"]) for point in points(done)]
+    assert stops == [("when-stopped", 11, 11), ("when-stopped", 2, 2)]
+
+
+def test_why_no_other_stop_of_a_script_that_saves_when_it_is_stopped_is_tried(project: Project) -> None:
+    project.write("train.py", SAVES_WHEN_STOPPED.replace("EVERY", "99").replace("STATUS", "0"))
+    done = resume(project)
+    assert "stopped after step 11 of 20, saved when it was stopped, resumed after step 11 for 9 steps" in done.out
+    assert "between two checkpoints, right after a checkpoint and before the first checkpoint" in done.out
+    assert "as the script saves when it is stopped" in done.out
+
+
+def test_a_script_that_leaves_when_it_is_stopped_and_does_not_save_is_stopped_where_others_are(
+    project: Project,
+) -> None:
+    code = SAVES_WHEN_STOPPED.replace("EVERY", "4").replace("STATUS", "0").replace("stopping or (step", "(step")
+    project.write("train.py", code)
+    done = resume(project, "--format", "json")
+    stops = [(point["place"], point["stopped_after"], point["resumed_after"]) for point in points(done)]
+    assert stops == [
+        ("between-checkpoints", 11, 8), ("at-a-checkpoint", 8, 8), ("before-the-first", 2, None)
+    ]  # fmt: skip

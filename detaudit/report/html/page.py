@@ -103,8 +103,10 @@ def _fix(fix: Fix) -> list[Part]:
 
 
 def _resumption(resumption: Resumption) -> list[Part]:
+    change, diff = resumes.restored(resumption)
     return [
         *blocks("stops", "Stops", [section(resumes.table(resumption))]),
         *blocks("lost", "What was lost", [section(Items(list(resumes.lines(resumption))))]),
+        *blocks("restored", "What restores it", [section(Text(change), Code(diff))]),
         *blocks("tried", "What was tried", [section(Notes(resumes.notes(resumption)))]),
     ]

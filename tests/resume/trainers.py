@@ -1,0 +1,210 @@
+"""Labeled scripts of accelerate, Lightning and transformers, whose own checkpoints lose one thing, and controls."""
+
+from detaudit.model.resume import LostKind
+from tests.resume.scripts import Script
+
+ACCELERATE = """\
+import argparse
+import torch
+import torch.nn.functional as F
+from accelerate import Accelerator
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=4)
+parser.add_argument("--resume", action="store_true")
+args = parser.parse_args()
+
+torch.manual_seed(0)
+x = torch.randn(64, 8)
+accelerator = Accelerator(cpu=True)
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=3, gamma=0.7)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=16)
+model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+accelerator.register_for_checkpointing(scheduler)
+first = 0
+if args.resume:
+    accelerator.load_state("state")
+    first = torch.load("epoch.pt")["epoch"]
+
+for epoch in range(first, args.epochs):
+    for inputs, targets in loader:
+        loss = F.mse_loss(model(inputs), targets)
+        optimizer.zero_grad()
+        accelerator.backward(loss)
+        optimizer.step()
+        scheduler.step()
+    accelerator.save_state("state")
+    torch.save({"epoch": epoch + 1}, "epoch.pt")
+"""
+"""One with a state that accelerate saves."""
+
+LIGHTNING = """\
+import argparse
+import lightning
+import torch
+import torch.nn.functional as F
+from lightning.pytorch.callbacks import Callback, ModelCheckpoint
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=4)
+parser.add_argument("--resume", action="store_true")
+args = parser.parse_args()
+
+
+class Net(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
+
+    def training_step(self, batch, number):
+        inputs, targets = batch
+        return F.mse_loss(self.net(inputs), targets)
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), lr=0.02)
+
+    def on_load_checkpoint(self, checkpoint):
+        pass
+
+
+class Generator(Callback):
+    def state_dict(self):
+        return {"torch": torch.get_rng_state()}
+
+    def load_state_dict(self, state):
+        self.state = state["torch"]
+
+    def on_train_start(self, trainer, module):
+        if args.resume:
+            torch.set_rng_state(self.state)
+
+
+lightning.seed_everything(0)
+x = torch.randn(64, 8)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=16)
+trainer = lightning.Trainer(
+    max_epochs=args.epochs,
+    accelerator="cpu",
+    logger=False,
+    enable_progress_bar=False,
+    enable_model_summary=False,
+    callbacks=[Generator(), ModelCheckpoint(dirpath="saved", save_last=True, save_top_k=0)],
+)
+trainer.fit(Net(), loader, ckpt_path="saved/last.ckpt" if args.resume else None)
+"""
+"""One with a trainer, whose checkpoint lacks the generator unless a callback saves it."""
+
+TRANSFORMERS = """\
+import argparse, glob, os
+import torch
+import torch.nn.functional as F
+from torch import nn
+from transformers import Trainer, TrainingArguments, set_seed
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=4)
+parser.add_argument("--resume", action="store_true")
+args = parser.parse_args()
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
+
+    def forward(self, inputs, labels):
+        outputs = self.net(inputs)
+        return {"loss": F.mse_loss(outputs, labels), "logits": outputs}
+
+
+set_seed(0)
+x = torch.randn(64, 8)
+rows = [{"inputs": row, "labels": row.sum().reshape(1)} for row in x]
+settings = TrainingArguments(
+    output_dir="out",
+    num_train_epochs=args.epochs,
+    per_device_train_batch_size=16,
+    learning_rate=0.02,
+    lr_scheduler_type="constant",
+    save_strategy="epoch",
+    save_only_model=False,
+    report_to="none",
+    disable_tqdm=True,
+    use_cpu=True,
+)
+Trainer(model=Net(), args=settings, train_dataset=rows).train(resume_from_checkpoint=args.resume)
+"""
+"""One with a trainer that saves all that it needs."""
+
+_EPOCHS = "--epochs 2"
+
+TRAINERS = (
+    Script("accelerate-complete", ACCELERATE, stop=_EPOCHS, needs="accelerate"),
+    Script(
+        "accelerate-scheduler",
+        ACCELERATE,
+        frozenset({LostKind.SCHEDULER}),
+        ("register_for_checkpointing",),
+        named="last_epoch",
+        stop=_EPOCHS,
+        needs="accelerate",
+    ),
+    Script(
+        "accelerate-optimizer",
+        ACCELERATE,
+        frozenset({LostKind.OPTIMIZER}),
+        instead=(('load_state("state")\n', 'load_state("state")\n    optimizer.state.clear()\n'),),
+        named="exp_avg",
+        stop=_EPOCHS,
+        needs="accelerate",
+    ),
+    Script("lightning-complete", LIGHTNING, stop=_EPOCHS, needs="lightning"),
+    Script(
+        "lightning-generator",
+        LIGHTNING,
+        frozenset({LostKind.GENERATOR}),
+        instead=(("callbacks=[Generator(), ", "callbacks=["),),
+        named="^torch$",
+        stop=_EPOCHS,
+        needs="lightning",
+    ),
+    Script(
+        "lightning-optimizer",
+        LIGHTNING,
+        frozenset({LostKind.OPTIMIZER}),
+        instead=(("        pass\n", '        checkpoint["optimizer_states"][0]["state"].clear()\n'),),
+        named="exp_avg",
+        stop=_EPOCHS,
+        needs="lightning",
+    ),
+    Script("transformers-complete", TRANSFORMERS, stop=_EPOCHS, needs="transformers"),
+    Script(
+        "transformers-only-the-model",
+        TRANSFORMERS,
+        frozenset({LostKind.OPTIMIZER}),
+        instead=(("save_only_model=False", "save_only_model=True"),),
+        named="exp_avg",
+        stop=_EPOCHS,
+        needs="transformers",
+    ),
+    Script(
+        "transformers-generator",
+        TRANSFORMERS,
+        frozenset({LostKind.GENERATOR}),
+        instead=(
+            (
+                "set_seed(0)\n",
+                'set_seed(0)\nif args.resume:\n    [os.remove(path) for path in glob.glob("out/*/rng_state.pth")]\n',
+            ),
+        ),
+        named="^torch$",
+        stop=_EPOCHS,
+        needs="transformers",
+    ),
+)
