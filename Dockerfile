@@ -1,6 +1,6 @@
 # detaudit and the packages that a training imports; docs/how-to/container.md explains it.
 #
-#   docker build --tag detaudit --build-arg PACKAGES="torch scikit-learn" .
+#   docker build --build-arg PACKAGES="torch scikit-learn" --tag=detaudit .
 #   docker run --rm --user "$(id -u):$(id -g)" --volume "$PWD:/project" detaudit run train.py
 
 FROM python:3.11-slim AS build

@@ -198,8 +198,7 @@ def _recordings(
         )
         raise UsageError(
             what,
-            "Pass two results folders or baselines, or name a commit: --against HEAD, or two environments: "
-            "--python A --python B.",
+            "Pass two results folders or baselines, --against HEAD, or two environments: --python A --python B.",
         )
     a, b = words
     until = options["until"]

@@ -77,11 +77,11 @@ ALL = {name: cli.get_command(click.Context(cli), name) for name in ALL_COMMANDS}
         (
             ["compare", "before"],
             """
-            error: two recordings are compared, or a target with --against REF
-              hint: Pass two results folders or baselines, or name a commit: --against HEAD.
+            error: two recordings are compared, or a target with --against REF, or in two environments
+              hint: Pass two results folders or baselines, --against HEAD, or two environments: --python A --python B.
             """,
         ),
-        (["compare", "a", "b", "c"], "error: two recordings are compared, or a target with --against REF\n"),
+        (["compare", "a", "b", "c"], "error: two recordings are compared, or a target with --against REF, or in"),
         (
             ["recipes", "show", "torch-sede"],
             """
