@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from msgspec import structs
@@ -173,12 +174,12 @@ class Sides(Turns[CodeSide]):
                     elif file.suffix not in SCRIPTS:
                         side.extensions.add(name)
 
-    def _find_parting(self) -> Parting | None:
-        first = self.result().first_difference
+    def _find_parting(self, comparison: Comparison) -> Parting | None:
+        first = comparison.first_difference
         a, b = self.a.first, self.b.first
         if first is None or a is None or b is None:
             return None
-        turns = [Turn(side.plan, lambda side=side: self._show(side)) for side in self.sides]  # type: ignore[misc]
+        turns = [Turn(side.plan, partial(self._show, side)) for side in self.sides]
         return parting(self._runner, turns, self._observer, first, (a, b), self._trees.copy.cwd)
 
     def _completed(self, comparison: Comparison) -> Comparison:

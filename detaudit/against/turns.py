@@ -115,8 +115,8 @@ class Turns(Generic[S]):
     def _see(self, side: S, result: Result) -> None:
         """Note what a run of a side loaded."""
 
-    def _find_parting(self) -> Parting | None:
-        """Return where the two sides, which differ, part; None if that is not known."""
+    def _find_parting(self, comparison: Comparison) -> Parting | None:
+        """Return where the two sides, which differ by this comparison, part; None if that is not known."""
         return None
 
     def _doubts_of(self, side: S) -> Iterator[Doubt]:
@@ -139,8 +139,8 @@ class Turns(Generic[S]):
             for side in self.sides:
                 private.make_folder(self._user.out / side.letter)
             self._run()
-            if self._traced and self.result().verdict is ComparisonVerdict.DIFFERENT:
-                self._parting, self._parting_sought = self._find_parting(), True
+            if self._traced and (comparison := self.result()).verdict is ComparisonVerdict.DIFFERENT:
+                self._parting, self._parting_sought = self._find_parting(comparison), True
         finally:
             with shielded():
                 self._remove()

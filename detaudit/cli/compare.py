@@ -34,10 +34,12 @@ from detaudit.cli.options import (
 from detaudit.cli.settings import command_line, recipes_of, settings_of
 from detaudit.compare import compare
 from detaudit.config import choice
-from detaudit.environments import build, packages
+from detaudit.environments import build
+from detaudit.environments.packages import PackagePair
 from detaudit.environments.sides import Environment, Environments, EnvironmentsRequest
 from detaudit.errors import UsageError
 from detaudit.launch.local import LocalLauncher
+from detaudit.launch.packages import of_python
 from detaudit.launch.target import resolve_target
 from detaudit.model import Comparison, exit_code, to_json
 from detaudit.report.plain import line
@@ -137,7 +139,7 @@ def command(
             others = (resolve_target(words, after_dashes, options["module"], python).python for python in pythons)
             environments = [Environment(*one) for one in zip(pythons, others, strict=True)]
         a, b = environments
-        of_both = packages.PackagePair(packages.of_python(a.python), packages.of_python(b.python))
+        of_both = PackagePair(of_python(a.python), of_python(b.python))
         named = [word for file in requirements for word in ("--requirements", str(file))]
         named += [word for python in pythons for word in ("--python", python)] + ["--allow-builds"] * allow_builds
         settings = replace(settings, target=replace(settings.target, python=a.python, python_found=False))

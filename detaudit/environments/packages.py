@@ -1,91 +1,12 @@
-"""The packages of an interpreter, and which of them differ between two; nothing of them is imported."""
+"""Which packages differ between two interpreters."""
 
-import subprocess
 from dataclasses import dataclass
 
-import msgspec
-
-from detaudit.errors import UnknownNameError
-from detaudit.launch.target import outer_environment
+from detaudit.launch.packages import Packages
 from detaudit.model import Change
 
 PYTHON = "python"
 """Python among the packages: its version may change results as well."""
-
-_ASK = r"""
-import hashlib, importlib.metadata as metadata, json, platform, re, sys
-packages, plain = {}, lambda name: re.sub(r"[-_.]+", "-", name).lower()
-for one in metadata.distributions():
-    if not one.metadata["Name"] or plain(one.metadata["Name"]) in packages:
-        continue  # the first on the path is the one that is imported
-    rows = [line.rsplit(",", 2) for line in (one.read_text("RECORD") or "").splitlines()]
-    rows = [row[:2] for row in rows if len(row) == 3 and row[1] and "__pycache__/" not in row[0]]
-    rows = [row for row in rows if row[0][:1] not in "./" and ".dist-info/" not in row[0] and ".data/" not in row[0]]
-    requires = [re.match(r"[\w.-]+", text) for text in one.requires or () if not re.search(r"\bextra\b", text)]
-    packages[plain(one.metadata["Name"])] = {
-        "version": one.version,
-        "build": hashlib.sha256(repr(sorted(rows)).encode()).hexdigest()[:8] if rows else "",
-        "modules": sorted({row[0].split("/")[0].split(".")[0] for row in rows}),
-        "requires": sorted({plain(name[0]) for name in requires if name}),
-    }
-print(json.dumps({"version": platform.python_version(), "prefix": sys.prefix, "packages": packages}))
-"""
-"""Asks a Python for its packages. What is not in a RECORD, such as what a system installed, has no build."""
-
-
-class Package(msgspec.Struct, frozen=True):
-    """A package: its version, a digest of its files, its modules at the top, and the packages that it requires."""
-
-    version: str
-    build: str = ""
-    modules: tuple[str, ...] = ()
-    requires: tuple[str, ...] = ()
-
-
-class Packages(msgspec.Struct, frozen=True):
-    """The packages of an interpreter by their normalized names, its version, and the folder of its environment."""
-
-    version: str
-    prefix: str
-    packages: dict[str, Package]
-
-    def name_of(self, module: str) -> str:
-        """Return the name of the package that has a module, ``""`` if none has, or if several do."""
-        names = [name for name, one in self.packages.items() if module.partition(".")[0] in one.modules]
-        return names[0] if len(names) == 1 else ""
-
-    def required_by(self, name: str) -> set[str]:
-        """Return the packages that one requires, and those that these require."""
-        known: set[str] = set()
-        waiting = [name]
-        while waiting:
-            one = self.packages.get(waiting.pop())
-            more = {*(one.requires if one else ())} - known
-            known |= more
-            waiting += more
-        return known - {name}
-
-
-def of_python(python: str) -> Packages:
-    """Return the packages that an interpreter has in the environment of runs.
-
-    Raises UnknownNameError if it is no Python that runs.
-    """
-    try:
-        answer = subprocess.run(
-            [python, "-c", _ASK],
-            cwd="/",
-            env=outer_environment(),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=True,
-        )
-        return msgspec.json.decode(answer.stdout.splitlines()[-1], type=Packages)
-    except (OSError, subprocess.SubprocessError, msgspec.MsgspecError, IndexError) as error:
-        stderr = getattr(error, "stderr", None) or str(error)
-        reason = stderr.strip().splitlines()[-1] if stderr.strip() else "it printed nothing"
-        raise UnknownNameError(f"{python} is not a working Python interpreter: {reason}", "Check --python.") from error
 
 
 @dataclass(frozen=True)

@@ -137,10 +137,10 @@ class Environments(Turns[Side]):
             with suppress(OSError):
                 yield (self._user.cwd / name).read_bytes()
 
-    def _find_parting(self) -> Parting | None:
-        first = self.result().first_difference
+    def _find_parting(self, comparison: Comparison) -> Parting | None:
+        first = comparison.first_difference
         a, b = self.a.first, self.b.first
-        if first is None or a is None or b is None or self._of_fit(self.result()) is not None:
+        if first is None or a is None or b is None or self._of_fit(comparison) is not None:
             return None
         turns = [Turn(side.plan, lambda: None) for side in self.sides]
         frameworks = {part.framework for part in a.record.parts}

@@ -1,9 +1,7 @@
 """What runs used: hashed when an audit ends, or later, and kept beside its report."""
 
 import hashlib
-import json
 import os
-import subprocess
 import time
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
@@ -14,8 +12,9 @@ import msgspec
 
 from detaudit import redact, store, wire
 from detaudit.compat import file_digest
-from detaudit.errors import AuditNotFoundError, UsageError, WorkspaceError
+from detaudit.errors import AuditNotFoundError, UnknownNameError, UsageError, WorkspaceError
 from detaudit.launch.git import git_output
+from detaudit.launch.packages import of_python
 from detaudit.launch.target import training_python, which
 from detaudit.launch.workspace import WORK, repository_root
 from detaudit.model import Audit, Check, Comparison
@@ -302,42 +301,14 @@ def _facts(report: Report) -> dict[str, Any]:
 # The packages of the Python that trains.
 
 
-_ASK = """
-import sys
-sys.path.pop(0)
-import hashlib, importlib.metadata as metadata, json, platform, re
-out = ("../", "/")
-notes = ("INSTALLER", "REQUESTED", "direct_url.json", "RECORD")
-packages = {}
-for one in metadata.distributions():
-    name = re.sub(r"[-_.]+", "-", one.metadata["Name"] or "").lower()
-    if not name or name in packages:
-        continue
-    listed = (one.read_text("RECORD") or "").splitlines()
-    kept = []
-    for line in listed:
-        file = line.split(",")[0].strip('"')
-        if file.startswith(out) or file.endswith(".pyc") or file.rpartition("/")[2] in notes:
-            continue
-        kept.append(line)
-    digest = hashlib.sha256("\\n".join(sorted(kept)).encode()).hexdigest() if kept else ""
-    packages[name] = [one.version, digest]
-print(json.dumps([platform.python_version(), packages]))
-"""
-
-
 def packages_of(python: str) -> tuple[str, tuple[Package, ...], str]:
-    """Return the version of a Python, its packages, and why they are not known, ``""`` if they are.
-
-    Of a RECORD that leaves out what differs from place to place: files outside of its folder, such as scripts that
-    name their interpreter, compiled files, and the notes of the installer.
-    """
+    """Return the version of a Python, its packages, and why they are not known, ``""`` if they are."""
     try:
-        asked = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=120, check=True)
-        version, answer = json.loads(asked.stdout.splitlines()[-1])
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
-        return "", (), f"{Path(python).name} does not list them: {type(error).__name__}"
-    return version, tuple(Package(name=name, version=a, record=b) for name, (a, b) in sorted(answer.items())), ""
+        answer = of_python(python)
+    except UnknownNameError as error:
+        return "", (), str(error)
+    packages = (Package(name=name, version=one.version, record=one.record) for name, one in answer.packages.items())
+    return answer.version, tuple(sorted(packages, key=lambda one: one.name)), ""
 
 
 def python_of(report: Report, cwd: Path) -> str:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from detaudit.environments.operation import Called, calls, class_module, first_variable, package_of
-from detaudit.environments.packages import Package, PackagePair, Packages
+from detaudit.environments.packages import PackagePair
+from detaudit.launch.packages import Package, Packages
 
 NUMPY = "numpy.ndarray"
 IMPORTS = """import numpy as np
@@ -52,21 +53,25 @@ def test_a_text_that_python_cannot_parse_calls_nothing() -> None:
     assert calls(b"w = (", 1, {}) == ()
 
 
+def package(version: str, build: str, modules: tuple[str, ...] = (), requires: tuple[str, ...] = ()) -> Package:
+    return Package(version, build=build, modules=modules, requires=requires)
+
+
 def of(**packages: Package) -> Packages:
     return Packages("3.11.7", "/env", {name.replace("_", "-"): one for name, one in packages.items()})
 
 
-SKLEARN = Package("1.6.1", "1", ("sklearn",), ("numpy", "scipy"))
+SKLEARN = package("1.6.1", "1", ("sklearn",), ("numpy", "scipy"))
 PAIR = PackagePair(
     of(
         scikit_learn=SKLEARN,
-        numpy=Package("2.2.6", "2", ("numpy",)),
-        scipy=Package("1.13.1", "3", ("scipy",), ("numpy",)),
+        numpy=package("2.2.6", "2", ("numpy",)),
+        scipy=package("1.13.1", "3", ("scipy",), ("numpy",)),
     ),
     of(
         scikit_learn=SKLEARN,
-        numpy=Package("2.2.6", "2", ("numpy",)),
-        scipy=Package("1.15.3", "4", ("scipy",), ("numpy",)),
+        numpy=package("2.2.6", "2", ("numpy",)),
+        scipy=package("1.15.3", "4", ("scipy",), ("numpy",)),
     ),
 )
 
@@ -99,9 +104,9 @@ def test_a_class_comes_from_what_the_script_imports() -> None:
 
 
 def test_versions_and_builds_of_packages_are_changes() -> None:
-    a = of(numpy=Package("2.2.6", "one"), click=Package("8.1.7"), old=Package("1"))
+    a = of(numpy=package("2.2.6", "one"), click=Package("8.1.7"), old=Package("1"))
     b = Packages(
-        "3.12.0", "/b", {"numpy": Package("2.2.6", "two"), "click": Package("8.1.7", "x"), "new": Package("2")}
+        "3.12.0", "/b", {"numpy": package("2.2.6", "two"), "click": package("8.1.7", "x"), "new": Package("2")}
     )
     changes = {one.name: (one.a, one.b) for one in PackagePair(a, b).changes()}
     assert changes == {
