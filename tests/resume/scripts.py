@@ -363,6 +363,7 @@ SCRIPTS = (
         "keras-adam",
         KERAS,
         frozenset({LostKind.OPTIMIZER}),
+        named=r"^Adam: velocity of dense/kernel$",
         stop="--epochs 2",
         instead=(
             (

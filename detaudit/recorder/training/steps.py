@@ -203,6 +203,10 @@ class Training:
         if self._resumable and not self.pending:
             self._resumable.begins(self)
 
+    def began(self) -> None:
+        """Note that the next step began earlier, and that nothing shows what was held then."""
+        self._resumable.seen = self.steps
+
     def held_at(self, step: int, values: Sequence[Sequence[str]]) -> None:
         """Write what this training held when a step began."""
         self._sink.write({"k": "held", "fw": self._framework, "lane": self.lane, "step": step, "values": values})

@@ -108,6 +108,23 @@ def test_a_step_is_written_whole(recorder: Recorder, trained: Training) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("unseen", [True, False])
+def test_what_was_held_is_not_written_once_the_step_is_over(
+    recorder: Recorder, unseen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(wire.ENV_HELD, "2")
+    trained = Training("fake", recorder, FakeReader())  # type: ignore[arg-type]
+    trained.held = lambda: [("optimizer", "momentum", "", "d")]
+    trained.loss(Tensor(0.5))
+    trained.unseen_step()  # such as the first of several steps of one call of a tf.function
+    if unseen:
+        trained.began()
+    trained.loss(Tensor(0.25))
+    trained.step("a", [Tensor(1.0)])
+    held = [line for line in recorder.lines if line["k"] == "held"]
+    assert [line["step"] for line in held] == ([] if unseen else [2])
+
+
 def test_inputs_belong_to_the_step_whose_loss_they_lead_to(recorder: Recorder, trained: Training) -> None:
     for value in (1.0, 2.0, 3.0):
         trained.inputs([Tensor(value)])

@@ -8,8 +8,10 @@ import sys
 import threading
 import weakref
 
+from .... import wire
 from ...process import imports
 from ...training import framework, generators
+from ...training.held import plain, variable
 from ...training.steps import Training
 from ...training.walk import leaves
 from ..hyperparameters import STAGE, Hyperparameters
@@ -303,6 +305,26 @@ class Optimizers:
                 group = dict(self._values(optimizer))
                 self._hyperparameters.at_step(training, number, id(optimizer), [group], lambda one: type(one).__name__)
 
+    def held(self, trains: Callable[[Any], bool]) -> Iterator[tuple[str, str, str, str]]:
+        """Yield the state of each optimizer of variables that ``trains``, but for its rate, which is recorded by step.
+
+        One that was not built has none, such as that of a model in whose place another one was loaded.
+        """
+        for optimizer in [reference() for reference in self._made]:
+            if optimizer is None or not any([trains(one) for one in optimizer._trainable_variables]):
+                continue
+            outer = variable(optimizer, type(optimizer).__name__)
+            weights = {"%s_" % one.path.replace("/", "_"): one.path for one in optimizer._trainable_variables}
+            for one in optimizer.variables:
+                if one.name == "learning_rate":
+                    continue
+                name, array = "%s: %s" % (outer, _state_name(one.name, weights)), self._reader.array(one)
+                if array.ndim:
+                    _, dtype, shape, words = self._reader.part(name, one)
+                    yield wire.HELD_OPTIMIZER, name, "", "%s%s:%016x" % (dtype, shape, words)
+                else:
+                    yield from plain(wire.HELD_OPTIMIZER, name, array.item())
+
     def _values(self, optimizer: Any) -> Iterator[tuple[str, Any]]:
         rate = optimizer._learning_rate
         if hasattr(rate, "get_config"):  # a schedule
@@ -313,6 +335,15 @@ class Optimizers:
             value = getattr(optimizer, name, None)
             if value is not None:
                 yield name, value
+
+
+def _state_name(name: str, weights: dict[str, str]) -> str:
+    """Return ``velocity of dense/kernel`` for a variable of an optimizer, its own name if it is of no weight.
+
+    Its own name begins with the path of the weight, in which a model that was loaded lacks the name of the model.
+    """
+    prefix = max([one for one in weights if name.startswith(one)], key=len, default="")
+    return "%s of %s" % (name[len(prefix) :], "/".join(weights[prefix].split("/")[-2:])) if prefix else name
 
 
 # Keep what a thread trains, and for its graphs a ring buffer.
@@ -417,6 +448,7 @@ class TensorFlow(framework.Framework[Steps]):
         self._layers: list[LayerStates] = []
         self._started: dict[int, Any] = {}
         self._assigned = Assigned(self.sink)
+        self.training.held = lambda: self._optimizers.held(self._trains)
 
     def steps(self, training: Training) -> Steps:
         """Return the steps of a thread that begins to train, with a ring buffer of its own for its graphs."""
@@ -526,6 +558,7 @@ class TensorFlow(framework.Framework[Steps]):
         with self._ops.init_scope():  # tracing comes before the first execution
             now.end_eager()
             self._initial(now, variables)
+            now.training.begins()
         now.noted += [v for v in variables if not any(v is noted for noted in now.noted)]
         now.rings.write(losses, gradients)
 
@@ -535,6 +568,10 @@ class TensorFlow(framework.Framework[Steps]):
         if new:
             self._assigned.trained(new)
             now.training.initial(new)
+
+    def _trains(self, trained: Any) -> bool:
+        inner = getattr(trained, "value", trained)  # of a variable of Keras
+        return any([self._started.get(id(one), lambda: None)() is one for one in (trained, inner)])
 
     def _on_layer(self, layer: Any, call: Any) -> None:
         with self.training.lock:
@@ -559,6 +596,9 @@ class TensorFlow(framework.Framework[Steps]):
         now = self.now
         if forward or now.trains(function):
             now.end_eager()
+        if now.trains(function):
+            with self.training.lock:
+                now.training.begins()
         if forward:  # called under a tape, so its arguments are the batch
             with self.training.lock:
                 now.training.inputs(self._data.of(call))
@@ -588,6 +628,7 @@ class TensorFlow(framework.Framework[Steps]):
         for row in rows:
             if row is not rows[0]:
                 training.unseen_step()
+                training.began()
             if row.batch:
                 training.inputs([row.batch])
             if row.gradients:
