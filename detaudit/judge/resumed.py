@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from msgspec.structs import replace
 
@@ -358,7 +358,9 @@ _HAS = {
     LostKind.DATA_ORDER: re.compile(r"sampler|loader|position|order|batch|epoch|perm|cursor|offset", re.IGNORECASE),
     LostKind.LEARNING_RATE: re.compile(r"sched|(^|[._])lr($|[._])|learning_rate|last_epoch", re.IGNORECASE),
     LostKind.SCHEDULER: re.compile(r"sched|last_epoch", re.IGNORECASE),
-    LostKind.OPTIMIZER: re.compile(r"optim|exp_avg|momentum|moment|velocity|adam|sgd", re.IGNORECASE),
+    LostKind.OPTIMIZER: re.compile(
+        r"optim|opt_state|exp_avg|momentum|moment|velocity|adam|sgd|\b[mn]u\b", re.IGNORECASE
+    ),
     LostKind.SCALER: re.compile(r"scaler|growth_tracker|loss_scale|_scale$", re.IGNORECASE),
     LostKind.BUFFERS: re.compile(r"running_|moving_|num_batches|buffer", re.IGNORECASE),
     LostKind.OTHER_MODEL: re.compile(r"ema|averag|shadow|swa|target", re.IGNORECASE),
@@ -384,7 +386,8 @@ def checkpoints(stopped: RunRecord, resumed: Iterable[Process], cwd: Path) -> tu
     written = stopped.outputs.files if stopped.outputs is not None else ()
     lines = [line for process in resumed for line in process.read]
     by_path = {display_path(line.path, cwd): line for line in lines}
-    read = [file for file in written if file.path in by_path] or [file for file in written if file.by in _CHECKPOINTS]
+    read = _with_databases([file for file in written if file.path in by_path], written)
+    read = read or _with_databases([file for file in written if file.by in _CHECKPOINTS], written)
     shown = []
     for file in read:
         line = by_path.get(file.path)
@@ -402,5 +405,16 @@ def checkpoints(stopped: RunRecord, resumed: Iterable[Process], cwd: Path) -> tu
     return read, tuple(shown)
 
 
-_CHECKPOINTS = ("torch", "npz", "npy", "keras", "hdf5", "safetensors", "tensorflow", "pickle", "msgpack", "ocdbt-data")
+_CHECKPOINTS = ("torch", "npz", "npy", "keras", "hdf5", "safetensors", "tensorflow", "pickle", "msgpack", "ocdbt")
 """The formats that checkpoints have."""
+
+
+def _with_databases(read: Sequence[File], written: Iterable[File]) -> list[File]:
+    """Return files with the manifest of a database in place of what is in its folder, where native code reads it."""
+    databases = {PurePath(file.path).parent: file for file in written if file.by == "ocdbt"}
+    shown: dict[str, File] = {}
+    for file in read:
+        folders = [folder for folder in PurePath(file.path).parents if folder in databases]
+        one = databases[folders[-1]] if folders else file
+        shown[one.path] = one
+    return [*shown.values()]

@@ -31,6 +31,9 @@ _ALL_OF_IT, _WITH_OPEN = "", "with what may be a result"
 LOG = "log"
 """How a text is read whose lines count as those of stdout do: in any order, and with words that may differ."""
 
+OCDBT_DATA = "ocdbt-data"
+"""The format of the files of a database, which is compared by its manifest: how many there are is a matter of time."""
+
 _LISTED = {
     Role.MEASUREMENT: OutputKind.MEASUREMENT,
     Role.IDENTIFIER: OutputKind.IDENTIFIER,
@@ -59,8 +62,7 @@ def _undecided(one: OutputDifference) -> OutputDifference:
 
 
 def _files(a: Outputs, b: Outputs, guesses: Sequence[frozenset[int]]) -> Iterator[OutputDifference]:
-    ours = {file.name: file for file in a.files}
-    theirs = {file.name: file for file in b.files}
+    ours, theirs = ({file.name: file for file in one.files if file.by != OCDBT_DATA} for one in (a, b))
     names = matched({name: digest(file) for name, file in ours.items()}, {n: digest(f) for n, f in theirs.items()})
     pairs = {names[name]: file for name, file in theirs.items()}
     for name, mine in ours.items():

@@ -604,7 +604,8 @@ def number_role(meaning: Meaning, value: float, is_integer: bool, facts: RunFact
         return Role.OPEN
     if not _fits(meaning, value, facts):
         return Role.IDENTIFIER if is_integer and is_own_number(value, facts) else Role.RESULT
-    return Role.MEASUREMENT if meaning.sure else Role.OPEN
+    of_clock = meaning.of is _Of.DATE and any(is_clock(value / scale, facts) for scale in (1.0, 1e3, 1e6, 1e9))
+    return Role.MEASUREMENT if meaning.sure or of_clock else Role.OPEN
 
 
 def is_clock(value: float, facts: RunFacts) -> bool:

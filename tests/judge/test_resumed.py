@@ -1,16 +1,18 @@
 """Where a resumed run goes on in an uninterrupted one, and what it lost, from records made by hand."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from detaudit.judge import resumed
-from detaudit.model import FinalState, ModelTensor, Run, Stage, Status, Training
-from detaudit.model.outputs import File, Value
+from detaudit.model import FinalState, ModelTensor, Run, RunRecord, Stage, Status, Training
+from detaudit.model.outputs import File, Outputs, Value
 from detaudit.model.resume import LostKind
-from detaudit.runs.log_records import Held
+from detaudit.runs.log import Process
+from detaudit.runs.log_records import Held, Hello, Read
 
 STEPS = 8
 
@@ -152,6 +154,20 @@ def test_a_checkpoint_that_has_a_name_for_it_may_have_it() -> None:
     assert one.text().endswith("last.pt may have it, but it was not restored")
     (one,) = lost(again, files=[checkpoint("weights")]).values()
     assert one.text() == "the state of the optimizer; last.pt has nothing of the kind"
+
+
+def test_the_manifest_of_a_database_stands_for_what_is_in_its_folder() -> None:
+    manifest, inner = (replace(checkpoint("params.w"), path=f"{at}/manifest.ocdbt", by="ocdbt") for at in ("a", "a/b"))
+    note = replace(checkpoint("use_ocdbt"), path="a/_METADATA", by="json")
+    outputs = Outputs(files=(manifest, inner, note, replace(note, path="own.json")))
+    record = RunRecord(outputs=outputs)
+    read = [Read(path=f"/w/{name}", file="/w/train.py", line=1, at=0) for name in ("a/_METADATA", "own.json")]
+    process = Process(Hello(1, 7, 1, (), "3.11.7", None, ()), read=read)
+    files, shown = resumed.checkpoints(record, [process], Path("/w"))
+    assert [file.path for file in files] == ["a/manifest.ocdbt", "own.json"]
+    assert [one.names for one in shown] == [("params",), ("use_ocdbt",)]
+    files, _ = resumed.checkpoints(record, [], Path("/w"))
+    assert [file.path for file in files] == ["a/manifest.ocdbt"]
 
 
 def test_a_first_loss_that_differs_alone_is_named_as_a_state() -> None:

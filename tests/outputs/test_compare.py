@@ -79,6 +79,12 @@ def test_a_file_of_one_run_decides_and_one_that_cannot_be_read_does_not() -> Non
     assert broken.problem == "is cut off"
 
 
+def test_how_many_files_a_database_has_that_its_manifest_leads_to_says_nothing() -> None:
+    manifest, data = file("db/manifest.ocdbt", value("w", "1"), by="ocdbt"), value("", "is read with manifest.ocdbt")
+    more = tuple(file(f"db/d/{name}", data, by="ocdbt-data") for name in ("0" * 32, "1" * 32))
+    assert not compare.differences(Outputs(files=(manifest, *more)), Outputs(files=(manifest, more[1])))
+
+
 def test_names_that_depend_on_the_run_are_matched() -> None:
     assert not between(file("run-20261125/a.csv", value("x", "1")), file("run-20261126/a.csv", value("x", "1")))
     (found,) = between(file("run-20261125/a.csv", value("x", "1")), file("run-20261126/a.csv", value("x", "2")))

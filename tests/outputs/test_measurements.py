@@ -121,6 +121,7 @@ gpu_temperature|44
 timestamp|1764058360
 _timestamp|1764058360.25
 timestamp_ms|1764058360250
+commit_timestamp_nsecs|1764058360250000000
 created_at|2025-11-25T08:12:45Z
 created|2025-11-25T08:12:45.123456+00:00
 date|2025-11-25

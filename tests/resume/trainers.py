@@ -1,4 +1,4 @@
-"""Labeled scripts of accelerate, Lightning and transformers, whose own checkpoints lose one thing, and controls."""
+"""Labeled scripts of accelerate, Lightning, transformers and JAX, whose checkpoints lose one thing, and controls."""
 
 from detaudit.model.resume import LostKind
 from tests.resume.scripts import Script
@@ -142,6 +142,58 @@ Trainer(model=Net(), args=settings, train_dataset=rows).train(resume_from_checkp
 """
 """One with a trainer that saves all that it needs."""
 
+JAX = """\
+import argparse
+import jax
+import jax.numpy as jnp
+import optax
+import orbax.checkpoint as ocp
+from pathlib import Path
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=4)
+parser.add_argument("--resume", action="store_true")
+args = parser.parse_args()
+
+key = jax.random.key(0)
+key, data_key, weight_key = jax.random.split(key, 3)
+x = jax.random.normal(data_key, (64, 8))
+y = x.sum(1, keepdims=True)
+params = {"w": 0.1 * jax.random.normal(weight_key, (8, 1)), "b": jnp.zeros((1,))}
+optimizer = optax.adam(0.02)
+state = optimizer.init(params)
+
+
+@jax.jit
+def train_step(params, state, inputs, targets, key):
+    def loss_of(params):
+        kept = jax.random.bernoulli(key, 0.9, inputs.shape)
+        return jnp.mean((jnp.where(kept, inputs, 0) @ params["w"] + params["b"] - targets) ** 2)
+
+    loss, gradients = jax.value_and_grad(loss_of)(params)
+    updates, state = optimizer.update(gradients, state)
+    return optax.apply_updates(params, updates), state, loss
+
+
+saved = Path("saved").resolve()
+checkpointer = ocp.PyTreeCheckpointer()
+first = 0
+if args.resume:
+    held = {"params": params, "state": state, "key": jax.random.key_data(key), "epoch": 0}
+    held = checkpointer.restore(saved, item=held)
+    params, state, first = held["params"], held["state"], int(held["epoch"])
+    key = jax.random.wrap_key_data(jnp.asarray(held["key"]))
+
+for epoch in range(first, args.epochs):
+    for start in range(0, 64, 16):
+        key, step_key = jax.random.split(key)
+        params, state, loss = train_step(params, state, x[start : start + 16], y[start : start + 16], step_key)
+    held = {"params": params, "state": state, "key": jax.random.key_data(key), "epoch": epoch + 1}
+    checkpointer.save(saved, held, force=True)
+print(float(loss))
+"""
+"""One that orbax saves, into a database that native code writes and reads."""
+
 _EPOCHS = "--epochs 2"
 
 TRAINERS = (
@@ -206,5 +258,30 @@ TRAINERS = (
         named="^torch$",
         stop=_EPOCHS,
         needs="transformers",
+    ),
+    Script("jax-complete", JAX, stop=_EPOCHS, needs="orbax.checkpoint"),
+    Script(
+        "jax-weights",
+        JAX,
+        frozenset({LostKind.WEIGHTS}),
+        instead=(('params, state, first = held["params"], ', "state, first = "),),
+        stop=_EPOCHS,
+        needs="orbax.checkpoint",
+    ),
+    Script(
+        "jax-optimizer",
+        JAX,
+        frozenset({LostKind.OPTIMIZER}),
+        instead=(('params, state, first = held["params"], held["state"]', 'params, first = held["params"]'),),
+        stop=_EPOCHS,
+        needs="orbax.checkpoint",
+    ),
+    Script(
+        "jax-key",
+        JAX,
+        frozenset({LostKind.STATE}),
+        ("key = jax.random.wrap_key_data",),
+        stop=_EPOCHS,
+        needs="orbax.checkpoint",
     ),
 )

@@ -17,6 +17,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
+from detaudit.outputs.compare import OCDBT_DATA
+
 PIECE = 4 * 2**20
 """Bytes that are held in memory at a time; a multiple of every item's size."""
 
@@ -238,7 +240,7 @@ FORMATS = (
     Format("pickle", "pickles", _tested("pickles", "is_pickle")),
     Format("tar", "archives"),
     Format("ocdbt", "orbax", _begins(b"\x0c\xdb\x3a\x2a")),
-    Format("ocdbt-data", "orbax", _tested("orbax", "is_data")),
+    Format(OCDBT_DATA, "orbax", _tested("orbax", "is_data")),
     Format("tensorflow", "tensorflow", _tested("tensorflow", "is_checkpoint")),
     Format("events", "events"),
     Format("records", "events"),
