@@ -74,6 +74,21 @@ def test_two_flags_of_different_causes_and_the_recipe_that_sets_them(project: Pr
     assert "by hand" not in shown.out, "no code was run"
 
 
+@pytest.mark.full
+def test_runs_at_once_give_the_answer_of_runs_one_after_another(project: Project) -> None:
+    project.write("train.py", TWO_CAUSES)
+    alone = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    words = ("bisect", "train.py", *QUICK, "--format", "json")
+    two = project.detaudit(*words, "--jobs", "2", "--out", "two", env=alone)
+    one = project.detaudit(*words, "--out", "one", env=alone)
+    assert two.code == one.code == 0, two.err
+    flags, others = ({flag["flag"] for flag in done.json["needed"]} for done in (two, one))
+    assert flags == others == {"numpy-default-rng", "python-hash-seed"}
+    assert two.json["total_runs"] == one.json["total_runs"]
+    counted = sum(len(group["runs"]) for group in two.json["groups"])
+    assert len([*(project.folder / "two" / "runs").glob("*/*/stdout.log")]) == counted, "no run ahead is left"
+
+
 @pytest.mark.slow
 def test_a_keras_training_that_lacks_only_a_seed_needs_no_costly_flag(project: Project) -> None:
     project.write(
