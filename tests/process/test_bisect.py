@@ -77,7 +77,7 @@ def test_two_flags_of_different_causes_and_the_recipe_that_sets_them(project: Pr
 @pytest.mark.full
 def test_runs_at_once_give_the_answer_of_runs_one_after_another(project: Project) -> None:
     project.write("train.py", TWO_CAUSES)
-    alone = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     words = ("bisect", "train.py", *QUICK, "--format", "json")
     two = project.detaudit(*words, "--jobs", "2", "--out", "two", env=alone)
     one = project.detaudit(*words, "--out", "one", env=alone)
