@@ -83,6 +83,7 @@ class Generator(Callback):
     def on_train_start(self, trainer, module):
         if args.resume:
             torch.set_rng_state(self.state)
+            torch.empty((), dtype=torch.int64).random_()  # as the loader draws when an epoch begins
 
 
 lightning.seed_everything(0)
