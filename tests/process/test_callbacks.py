@@ -27,7 +27,7 @@ class Differ(keras.callbacks.Callback):
 END = 'print(f"{sum(float(w.numpy().sum(dtype=float)) for w in model.weights):.17g}")\n'
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_keras(project: Project) -> None:
     (example,) = re.findall(r"```python\n(# train_keras.py.*?)```", DOCS.read_text(), re.DOTALL)
     with_callbacks = "callbacks=[Differ(), Determinism()]"

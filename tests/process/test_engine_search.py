@@ -88,7 +88,7 @@ WAITS = """
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_an_interrupted_bisection_goes_on_there(hosts: Hosts, tmp_path: Path) -> None:
     count, hold = tmp_path / "count", tmp_path / "hold"
     hold.touch()

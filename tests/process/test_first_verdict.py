@@ -14,6 +14,7 @@ LONG = ENDLESS.replace("itertools.count(1)", "range(1, 1001)").replace("sleep(0.
 pytestmark = pytest.mark.full
 
 
+@pytest.mark.slow
 def test_two_runs_that_differ_are_known_though_none_ends(project: Project) -> None:
     project.write("train.py", UNSEEDED)
     done = project.detaudit("run", "train.py", "--runs", "3", "--format", "json")
@@ -64,7 +65,7 @@ def test_a_trace_tries_a_flag_though_no_run_ends(project: Project) -> None:
     report = json.loads(done.out)
     (trial, *_) = (fix["trial"] for fix in report["culprit"]["flags"])
     through = report["groups"][0]["through"]
-    assert trial == {"runs": 2, "first_difference": None, "failed": False, "through": 4 * through}
+    assert trial == {"runs": 2, "first_difference": None, "failed": False, "repeats": False, "through": 4 * through}
 
 
 def test_full_and_until_are_not_combined(project: Project) -> None:

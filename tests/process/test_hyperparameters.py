@@ -63,7 +63,7 @@ def test_one_that_has_no_effect_does_not_decide(project: Project) -> None:
     assert done.code == 0, done.out
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_trace_names_the_line_that_set_it(project: Project) -> None:
     project.write("train.py", BEGIN.replace("{number}", SYSTEM) + ASSIGNED)
     done = project.detaudit("trace", "train.py", "--runs", "2", "--format", "json")

@@ -137,7 +137,11 @@ MARKED = """
 """
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2", "-p", "randomly")], ids=["alone", "beside other plugins"])
+@pytest.mark.parametrize(
+    "options",
+    [(), pytest.param(("-n", "2", "-p", "randomly"), marks=pytest.mark.slow)],
+    ids=["alone", "beside other plugins"],
+)
 def test_the_mark_compares_what_is_returned(python: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
     (tmp_path / "test_user.py").write_text(dedent(MARKED))
     plugins = () if options else ("-p", "no:randomly", "-p", "no:xdist")

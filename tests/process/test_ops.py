@@ -40,6 +40,7 @@ def test_a_few_operations_of_torch(project: Project) -> None:
             assert 0 < one["difference"]["mismatched"] < one["difference"]["total"]
 
 
+@pytest.mark.slow
 def test_operations_that_match_have_status_0_and_a_scan_can_be_resumed(project: Project) -> None:
     done = project.detaudit("ops", "--op", "abs", "--dtype", "float32", "--out", "found", "-q")
     assert done.code == 0
@@ -79,6 +80,7 @@ STEP = """
 """
 
 
+@pytest.mark.slow
 def test_only_what_a_step_of_a_script_calls_is_repeated(project: Project) -> None:
     line = 1 + project.write("train.py", STEP).read_text().splitlines().index(
         "        made = torch.zeros(nodes, 8).index_put_((to,), made, accumulate=True)  # races"

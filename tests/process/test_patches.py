@@ -38,7 +38,7 @@ def audit(project: Project, *flags: str, script: str = "train.py", runs: str = "
     return done
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_unseeded_generators_of_python_and_torch(project: Project) -> None:
     project.write("train.py", GENERATORS)
     both = ("python-seed-generators", "torch-seed-generators")

@@ -106,7 +106,7 @@ LATE = """
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_user_selects_the_steps_and_the_module_on_the_cpu(project: Project) -> None:
     path = project.write("train.py", LATE)
     chosen = ("--from-step", "3", "--window", "2", "--on-cpu", "encoder")
@@ -148,7 +148,7 @@ RANKS = """
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_rank_where_runs_diverge_is_named(project: Project) -> None:
     path = project.write("train.py", RANKS)
     done = project.detaudit("trace", "train.py", "--format", "json")

@@ -67,7 +67,7 @@ TAPE = """
     [
         (TORCH_OPTIMIZER, "torch", 4),
         (KERAS_FIT, "tensorflow", 8),
-        pytest.param(TAPE, "tensorflow", 5, marks=pytest.mark.full),
+        pytest.param(TAPE, "tensorflow", 5, marks=pytest.mark.slow),
     ],
     ids=["torch", "keras-fit", "gradient-tape"],
 )
@@ -142,7 +142,7 @@ def test_a_python_that_does_not_have_detaudit(project: Project, seeded: str, tmp
     assert done.json["groups"][0]["runs"][0]["steps"] == 3
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_only_the_framework_that_trains_is_compared(project: Project) -> None:
     project.write("train.py", "import tensorflow, torch_training\ntorch_training.train(seed=0)\n")
     done = project.run("train.py", "--runs", "2")

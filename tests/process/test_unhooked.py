@@ -112,7 +112,7 @@ def test_scikit_learn_and_joblib(project: Project) -> None:
     assert [group["verdict"] for group in done.json["groups"]] == ["nondeterministic", "deterministic"]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_saved_models_are_compared_without_dates_names_and_addresses(project: Project) -> None:
     project.write(
         "train.py",

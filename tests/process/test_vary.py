@@ -58,7 +58,7 @@ def test_only_the_variation_that_changes_the_training_is_named(project: Project,
     assert done.json["warnings"] == []
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_the_order_of_a_set_depends_on_the_hash_seed(project: Project) -> None:
     done = bisect(project, copied(project, "python_set_order.py"), "--vary", "hash-seed", "--vary", "memory-fill")
     assert done.code == 1

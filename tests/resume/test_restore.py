@@ -7,7 +7,6 @@ import pytest
 
 from detaudit import restore
 from detaudit.model.resume import Checkpoint, Lost, LostKind
-from tests.process.conftest import Project
 from tests.resume.scripts import SCRIPTS, Script
 
 NAMES = {
@@ -124,20 +123,3 @@ def test_nothing_is_proposed_for_what_has_no_state_of_its_own(tmp_path: Path) ->
 def test_a_file_of_a_package_is_not_edited(tmp_path: Path) -> None:
     (tmp_path / "site-packages").mkdir()
     assert proposed(tmp_path, MAIN, (LostKind.OPTIMIZER, "Adam: step of 0"), file="site-packages/train.py") is None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["momentum", "place-in-the-epoch"])
-def test_a_change_is_printed_only_if_the_resumed_run_matches_with_it(tmp_path: Path, name: str) -> None:
-    project = Project(tmp_path)
-    code = next(script.code for script in SCRIPTS if script.name == name)
-    project.write("train.py", code)
-    words = ("--stop", "train.py --steps 10", "--resume", "train.py --resume", "--format", "json")
-    done = project.detaudit("resume", "train.py", *words)
-    assert done.code == 1
-    restored = done.json["restored"]
-    assert (restored is not None) is (name == "momentum")
-    if restored is not None:
-        assert (restored["matching"], restored["first_difference"]) == (1, None)
-        assert '+    optimizer.load_state_dict(saved["optimizer"])' in restored["diff"]
-    assert (tmp_path / "train.py").read_text() == code
