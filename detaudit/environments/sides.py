@@ -99,10 +99,11 @@ class Environments(Turns[Side]):
             yield OtherEnvironment(side=side.name, folders=tuple(sorted(folders)))
 
     def _completed(self, comparison: Comparison) -> Comparison:
-        changes, explanation = self._request.packages.changes(), comparison.explanation
+        pair, explanation = self._request.packages, comparison.explanation
+        changes = pair.changes()
         first_difference = comparison.first_difference
         names = {one.name for one in changes}
-        others = (one for one in comparison.environment_changes if one.name not in names)
+        others = (one for one in comparison.environment_changes if not {one.name, pair.name_of(one.name)} & names)
         if explanation is not None and changes and first_difference is not None and not first_difference.at_end:
             explanation = structs.replace(explanation, likely=(LikelyCause.ENVIRONMENT,))
         first = self._parting or self._of_fit(comparison)
