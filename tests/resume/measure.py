@@ -115,7 +115,9 @@ def page(results: Sequence[tuple[Script, dict[str, Any]]]) -> str:
         "",
         "Scripts that lose one thing when they are resumed, and controls that lose nothing "
         "(`tests/resume/scripts.py`). "
-        "Each is stopped by `--stop` and resumed; `make test-resume` writes this page.",
+        "Each is stopped by `--stop` and resumed; `make test-resume` writes this page. Those of trainers and of JAX "
+        "(`tests/resume/trainers.py`) need an environment that has these packages: "
+        "`python -m tests.resume.measure --python PYTHON`.",
         "",
         f"Right: {right} of {len(results)}; {alone} of them name nothing else. {cured} of {curable} that lose",
         "something in a checkpoint of `torch.save`"
