@@ -305,8 +305,8 @@ def packages_of(python: str) -> tuple[str, tuple[Package, ...], str]:
     """Return the version of a Python, its packages, and why they are not known, ``""`` if they are."""
     try:
         answer = of_python(python)
-    except UnknownNameError as error:
-        return "", (), str(error)
+    except UnknownNameError:
+        return "", (), f"{Path(python).name} does not list them"
     packages = (Package(name=name, version=one.version, record=one.record) for name, one in answer.packages.items())
     return answer.version, tuple(sorted(packages, key=lambda one: one.name)), ""
 
