@@ -21,8 +21,7 @@ def name(page: Path) -> str:
     return "-".join(page.relative_to(SITE).with_suffix("").parts)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("width", "theme"), [(390, "light"), (1280, "dark")])
 def test_no_page_is_wider_than_its_window(width: int, theme: str, browser: Chromium) -> None:
     SHOTS.mkdir(parents=True, exist_ok=True)
     wide = []

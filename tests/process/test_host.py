@@ -229,7 +229,7 @@ DEEP = """
 """
 
 
-@pytest.mark.parametrize("words", [(), pytest.param(("nested",), marks=pytest.mark.full)])
+@pytest.mark.parametrize("words", [(), pytest.param(("nested",), marks=pytest.mark.slow)])
 def test_a_script_recurses_as_deep_as_without_the_recorder(project: Project, words: tuple[str, ...]) -> None:
     project.write("train.py", DEEP)
     bare, recorded = bare_and_recorded(project, "train.py", *words)
