@@ -6,7 +6,7 @@ from typing import Any
 
 from detaudit.config.flags import Catalogue, Device, Flag
 from detaudit.config.yamlfile import retired
-from detaudit.launch import target
+from detaudit.launch.packages import installed
 from detaudit.model import SCHEMA_VERSION, Diagnosis, Risk
 from detaudit.model.audit import RandomAddresses, RetiredSetting, ThreadsFollowMachine, VariablesUnset
 from detaudit.runs import environment
@@ -24,7 +24,7 @@ def diagnose(
     Raises UnknownNameError if that is not a Python.
     """
     described = environment.describe(base)
-    described["python"], described["packages"] = target.installed(python)
+    described["python"], described["packages"] = installed(python)
     return Diagnosis(
         schema_version=SCHEMA_VERSION,
         python=python,

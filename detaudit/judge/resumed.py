@@ -386,8 +386,8 @@ def checkpoints(stopped: RunRecord, resumed: Iterable[Process], cwd: Path) -> tu
     written = stopped.outputs.files if stopped.outputs is not None else ()
     lines = [line for process in resumed for line in process.read]
     by_path = {display_path(line.path, cwd): line for line in lines}
-    read = _with_databases([file for file in written if file.path in by_path], written)
-    read = read or _with_databases([file for file in written if file.by in _CHECKPOINTS], written)
+    read = [file for file in written if file.path in by_path] or [file for file in written if file.by in _CHECKPOINTS]
+    read = _with_databases(read, written)
     shown = []
     for file in read:
         line = by_path.get(file.path)

@@ -1,15 +1,22 @@
 """The packages of an interpreter: asked of itself, in a process of its own; none of them is imported."""
 
 import subprocess
+from typing import TypeVar
 
 import msgspec
 
 from detaudit.errors import UnknownNameError
 from detaudit.launch.target import outer_environment
+from detaudit.wire import FRAMEWORKS
+
+Answer = TypeVar("Answer")
+
+MOST_S = 120.0
+"""What an interpreter may take to answer, in seconds."""
 
 _ASK = r"""
 import sys
-sys.path.pop(0)
+sys.path[:] = [folder for folder in sys.path if folder]
 import hashlib, importlib.metadata as metadata, json, platform, re
 notes = ("INSTALLER", "REQUESTED", "direct_url.json", "RECORD")
 packages, plain = {}, lambda name: re.sub(r"[-_.]+", "-", name).lower()
@@ -18,7 +25,7 @@ for one in metadata.distributions():
     name = plain(one.metadata["Name"] or "")
     if not name or name in packages:
         continue  # the first on the path is the one that is imported
-    listed = {line.split(",")[0].strip('"'): line for line in (one.read_text("RECORD") or "").splitlines()}
+    listed = {line.rsplit(",", 2)[0].strip('"'): line for line in (one.read_text("RECORD") or "").splitlines()}
     inside = {file: listed[file] for file in listed if not file.startswith(("../", "/")) and not file.endswith(".pyc")}
     own = [file for file in inside if ".dist-info/" not in file and ".data/" not in file]
     requires = [re.match(r"[\w.-]+", text) for text in one.requires or () if not re.search(r"\bextra\b", text)]
@@ -73,6 +80,7 @@ class Packages(msgspec.Struct, frozen=True):
 
 
 _DECODER = msgspec.json.Decoder(Packages)
+_VERSIONS = msgspec.json.Decoder(tuple[str, dict[str, str]])
 
 
 def of_python(python: str) -> Packages:
@@ -80,16 +88,42 @@ def of_python(python: str) -> Packages:
 
     Raises UnknownNameError if it is no Python that runs.
     """
+    return _answer(_DECODER, python, "-c", _ASK)
+
+
+KNOWN = (
+    *(one for name, framework in FRAMEWORKS.items() for one in framework.distributions or (name,)),
+    *("numpy", "scipy", "pandas", "pillow", "opencv-python", "horovod", "lightning", "transformers", "accelerate"),
+    *("nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
+)
+"""Distributions whose version may change the result of a training."""
+
+_ASK_VERSIONS = """
+import importlib.metadata as metadata, json, platform, sys
+found = {}
+for name in sys.argv[1:]:
     try:
-        answer = subprocess.run(
-            [python, "-c", _ASK],
-            env=outer_environment(),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=True,
+        found[name] = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        pass
+print(json.dumps([platform.python_version(), found]))
+"""
+
+
+def installed(python: str) -> tuple[str, dict[str, str]]:
+    """Return the version of an interpreter, and the versions of the KNOWN packages that it has by itself: no more.
+
+    Raises UnknownNameError if it is no Python that runs.
+    """
+    return _answer(_VERSIONS, python, "-I", "-c", _ASK_VERSIONS, *KNOWN)
+
+
+def _answer(decoder: msgspec.json.Decoder[Answer], python: str, *words: str) -> Answer:
+    try:
+        done = subprocess.run(
+            [python, *words], env=outer_environment(), capture_output=True, text=True, timeout=MOST_S, check=True
         )
-        return _DECODER.decode(answer.stdout.splitlines()[-1])
+        return decoder.decode(done.stdout.splitlines()[-1])
     except (OSError, subprocess.SubprocessError, msgspec.MsgspecError, IndexError) as error:
         lines = (getattr(error, "stderr", None) or "").strip().splitlines()
         reason = lines[-1] if lines else getattr(error, "strerror", None) or "it does not list its packages"

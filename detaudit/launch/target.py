@@ -1,6 +1,5 @@
 """What to run, and by which Python."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -286,41 +285,3 @@ def _check_notebook(notebook: str, python: str, here: bool) -> None:
         f"{location} needs IPython, which {python} does not have: {text}",
         f"Install IPython there, write the line in Python, or give the cell the tag {cells.SKIPPED}.",
     )
-
-
-# Find out which packages the Python of a training has, without importing any of them.
-
-
-KNOWN = (
-    *(one for name, framework in FRAMEWORKS.items() for one in framework.distributions or (name,)),
-    *("numpy", "scipy", "pandas", "pillow", "opencv-python", "horovod", "lightning", "transformers", "accelerate"),
-    *("nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
-)
-"""Distributions whose version may change the result of a training."""
-
-_ASK = """
-import importlib.metadata as metadata, json, platform, sys
-found = {}
-for name in sys.argv[1:]:
-    try:
-        found[name] = metadata.version(name)
-    except metadata.PackageNotFoundError:
-        pass
-print(json.dumps([platform.python_version(), found]))
-"""
-
-
-def installed(python: str) -> tuple[str, dict[str, str]]:
-    """Return the version of an interpreter, and the versions of the KNOWN packages that it has.
-
-    Raises UnknownNameError if it is not a Python interpreter that runs.
-    """
-    try:
-        answer = subprocess.run(
-            [python, "-I", "-c", _ASK, *KNOWN], capture_output=True, text=True, timeout=60, check=True
-        )
-        version, versions = json.loads(answer.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        reason = f"exit status {error.returncode}" if isinstance(error, subprocess.CalledProcessError) else str(error)
-        raise UnknownNameError(f"{python} is not a working Python interpreter: {reason}", "Check --python.") from error
-    return version, versions

@@ -23,8 +23,8 @@ from detaudit.cli.settings import settings_of
 from detaudit.config.flags import load_catalogue
 from detaudit.config.recipes import load_recipe
 from detaudit.errors import UsageError
-from detaudit.launch import target
 from detaudit.launch.local import LocalLauncher
+from detaudit.launch.packages import installed
 from detaudit.launch.processes import Reaper, shielded
 from detaudit.launch.target import outer_environment, training_python
 from detaudit.model import Compare
@@ -233,7 +233,7 @@ def _carry_out(request: Request, folder: Path, mark: str, quiet: bool, format_: 
 
 def _installed(python: str) -> str:
     """Return the framework that this Python has. Raises UsageError if it has neither."""
-    _, packages = target.installed(python)
+    _, packages = installed(python)
     names = {name.removesuffix("-cpu") for name in packages}
     for framework in (_TORCH, _TENSORFLOW):
         if framework in names:

@@ -604,7 +604,7 @@ def number_role(meaning: Meaning, value: float, is_integer: bool, facts: RunFact
         return Role.OPEN
     if not _fits(meaning, value, facts):
         return Role.IDENTIFIER if is_integer and is_own_number(value, facts) else Role.RESULT
-    of_clock = meaning.of is _Of.DATE and any(is_clock(value / scale, facts) for scale in (1.0, 1e3, 1e6, 1e9))
+    of_clock = meaning.of is _Of.DATE and any(is_clock(value / scale, facts) for scale in _SCALES)
     return Role.MEASUREMENT if meaning.sure or of_clock else Role.OPEN
 
 
@@ -695,9 +695,13 @@ def longest(facts: RunFacts) -> float:
     return max(facts.ended - facts.started, 0.0) * _SLACK + _SLACK_S
 
 
+_SCALES = (1.0, 1e3, 1e6, 1e9)
+"""Seconds since 1970, and thousandths of these, and so on."""
+
+
 def _is_epoch(value: float, facts: RunFacts) -> bool:
     """Return whether a number is a moment of the run in seconds since 1970, or in thousandths of these, and so on."""
-    return any(_is_now(value / scale, 0.0, True, facts) for scale in (1.0, 1e3, 1e6, 1e9))
+    return any(_is_now(value / scale, 0.0, True, facts) for scale in _SCALES)
 
 
 def _is_date_number(value: float, facts: RunFacts) -> bool:

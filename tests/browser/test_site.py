@@ -21,7 +21,15 @@ def name(page: Path) -> str:
     return "-".join(page.relative_to(SITE).with_suffix("").parts)
 
 
-@pytest.mark.parametrize(("width", "theme"), [(390, "light"), (1280, "dark")])
+@pytest.mark.parametrize(
+    ("width", "theme"),
+    [
+        (390, "light"),
+        (1280, "dark"),
+        pytest.param(390, "dark", marks=pytest.mark.slow),
+        pytest.param(1280, "light", marks=pytest.mark.slow),
+    ],
+)
 def test_no_page_is_wider_than_its_window(width: int, theme: str, browser: Chromium) -> None:
     SHOTS.mkdir(parents=True, exist_ok=True)
     wide = []

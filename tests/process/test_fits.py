@@ -228,7 +228,7 @@ TORCH = """
 ON_FEATURES = "    RandomForestClassifier(5, random_state=SEED).fit(encoder(inputs).detach().numpy(), y)\n"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("seed", ["0", "None"])
 def test_a_forest_on_the_features_of_an_encoder_is_part_of_the_verdict(project: Project, seed: str) -> None:
     project.write("train.py", DATA + TORCH + ON_FEATURES.replace("SEED", seed))

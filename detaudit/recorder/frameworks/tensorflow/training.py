@@ -594,13 +594,14 @@ class TensorFlow(framework.Framework[Steps]):
         forward = self.training.wants("batch") and not getattr(self._inside, "layer", False) and self._data.under_tape()
         self._inside.forward = forward
         now = self.now
-        if forward or now.trains(function):
-            now.end_eager()
-        if now.trains(function):
-            with self.training.lock:
+        trains = now.trains(function)
+        if not (forward or trains):
+            return
+        now.end_eager()
+        with self.training.lock:
+            if trains:
                 now.training.begins()
-        if forward:  # called under a tape, so its arguments are the batch
-            with self.training.lock:
+            if forward:  # called under a tape, so its arguments are the batch
                 now.training.inputs(self._data.of(call))
 
     def _after_call(self, function: Any, call: Any) -> None:
