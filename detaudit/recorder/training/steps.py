@@ -141,7 +141,7 @@ class Training:
         self._events = PendingEvents()
         self.weights = HeldWeights(self._reader, lambda: self.lock)
         self._each_weight, self._final_loss = EachWeight(self._reader, self._events), LastLoss()
-        self._final_steps = -1
+        self._final_steps = self._collected = -1
         self._sparse = False
         self._rng_step = 0
         if self.owns_states:
@@ -318,11 +318,14 @@ class Training:
 
     def finish_all(self, trainings: Sequence[Training]) -> None:
         """Write the ends of the trainings of other threads, and of this one."""
-        if self.states and not self.lane:  # at the end of the process, not of a task
+        others_trained = any([other.steps for other in trainings])
+        again = self.steps == self._collected and not others_trained  # then nothing more is written
+        if self.states and not self.lane and not again:  # at the end of the process, not of a task
+            self._collected = self.steps
             gc.collect()  # otherwise chance decides which of the unreachable models are alive
         for other in trainings:
             other.finish()
-        self.finish(any([other.steps for other in trainings]))
+        self.finish(others_trained)
 
     def finish(self, others_trained: bool = False) -> None:
         """Write the final weights and states. A later call writes them again only if there were more steps.

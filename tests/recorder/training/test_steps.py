@@ -379,3 +379,30 @@ def test_a_step_ends_in_the_training_of_its_optimizer(recorder: Recorder, traine
     ]  # fmt: skip
     other.finish()
     assert [line["k"] for line in recorder.lines] == ["row"] * 3 + ["weights"]
+
+
+def test_objects_are_collected_once_unless_more_was_trained(
+    recorder: Recorder, trained: Training, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class NoStates:
+        def names(self) -> dict[int, str]:
+            return {}
+
+        def at_step(self) -> None:
+            pass
+
+        def end(self) -> None:
+            pass
+
+        def at_end(self, of_task: bool) -> list[object]:
+            return []
+
+    collected: list[int] = []
+    monkeypatch.setattr("gc.collect", lambda: collected.append(trained.steps))
+    trained.states.append(NoStates())  # type: ignore[arg-type]
+    for steps in (0, 1, 1, 2):
+        if steps > trained.steps:
+            trained.step("a", [Tensor(1.0)])
+        trained.finish_all([])
+        trained.finish_all([])
+    assert collected == [0, 1, 2]
