@@ -28,6 +28,7 @@ from detaudit.model import (
     Verdict,
     Warning,
 )
+from detaudit.model.outputs import EXIT_STATUS, STDERR, STDOUT
 from detaudit.model.problems import EarlierRunsDiffer
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
 
@@ -62,9 +63,14 @@ def next_steps(
     pairs = zip(settings.recipes, groups, strict=False)
     fixing = next((recipe for recipe, group in pairs if group.verdict is Verdict.DETERMINISTIC), None)
     steps = list(_after_failure(settings, groups))
+    only_outputs = _recorded_nothing(settings, groups)
+    if only_outputs:  # no other command compares such runs, unless it is told a file
+        settings = dataclasses.replace(settings, artifacts=_differing_file(groups))
     if leftovers and not settings.isolate:
         isolated = dataclasses.replace(settings, isolate=True)
         steps.append((command(isolated, "--runs", str(settings.runs)), Purpose.ISOLATE))
+    elif only_outputs and not settings.artifacts:
+        pass
     elif Verdict.NONDETERMINISTIC in verdicts or any(isinstance(one.reason, EarlierRunsDiffer) for one in groups):
         steps += _after_difference(settings, groups, fixed=fixing is not None)
     if fixing is not None:
@@ -108,8 +114,22 @@ def _after_failure(settings: Settings, groups: Sequence[Group]) -> _Steps:
     if any("ModuleNotFoundError" in line for line in failed.stderr_tail):
         yield from _use_training_python(settings)
     if failed.status is Status.NOT_RECORDED and not settings.artifacts:
-        words = ("--runs", str(settings.runs), "--artifact", "PATH/TO/MODEL")
-        yield command(settings, *words), Purpose.COMPARE_ARTIFACT
+        file = _differing_file(groups) or ("PATH/TO/MODEL",)
+        yield command(settings, "--runs", str(settings.runs), "--artifact", *file), Purpose.COMPARE_ARTIFACT
+
+
+def _recorded_nothing(settings: Settings, groups: Sequence[Group]) -> bool:
+    """Whether nothing was compared but what left the runs."""
+    runs = [run for group in groups for run in group.runs]
+    return not settings.artifacts and bool(runs) and all(run.status is Status.NOT_RECORDED for run in runs)
+
+
+def _differing_file(groups: Sequence[Group]) -> tuple[str, ...]:
+    """Return the first file that differs between runs, none if no file does."""
+    differences = (one for group in groups for one in group.output_differences)
+    return next(
+        ((one.path,) for one in differences if one.decides and one.path not in (STDOUT, STDERR, EXIT_STATUS)), ()
+    )
 
 
 def _use_training_python(settings: Settings) -> _Steps:

@@ -406,15 +406,10 @@ class GroupInProgress:
                 replicas = comparer.replicas(run.id, processes)
                 differ = replicas is not None and replicas.first_difference is not None
                 self._replicas = replicas if self._replicas is None or differ else self._replicas
-            cwd = self._plan.spec(run.id).cwd
-            self._seeds.append(seeds.seen_in(processes, cwd))
-            if not stopped_short:
-                shared = partial(self._plan.shared, run.id)
-                settings = effective_settings.in_force(processes, cwd, shared)
-                first = self._settings[0][1] if self._settings else ()
-                self._settings.append((run.id, effective_settings.held_once(settings, first)))
+            self._take_settings(run.id, processes, whole=not stopped_short)
         elif run.status in (Status.FAILED, Status.NOT_RECORDED):
             run = self._results.add_unproven(run, record.outputs)
+            self._take_settings(run.id, processes, whole=run.status is Status.NOT_RECORDED)
         differs = run.first_difference
         if differs is not None and differs.output is not None:
             runs = (run.reference or next(iter(self._results.by_run)), run.id)
@@ -478,6 +473,8 @@ class GroupInProgress:
         flags, undone = self._flags.states(self._settings)
         moving = self._plan.varying.varied_settings | self._plan.jobs.varied_settings
         sources = self._sources(divergence, stages) if distinct > 1 else ()
+        if divergence is not None and sources and LikelyCause.NOT_RECORDED in divergence.explanation.likely:
+            divergence = replace(divergence, explanation=replace(divergence.explanation, likely=()))
         to_the_end = any(run.status is Status.OK for run in self._runs)
         return Group(
             recipe=self.recipe,
@@ -514,6 +511,15 @@ class GroupInProgress:
             left_state=self._state,
             excerpts=excerpts.of(self._folder, ((source.file, source.line) for source in sources)),
         )
+
+    def _take_settings(self, number: int, processes: Sequence[Process], *, whole: bool) -> None:
+        """Take in the lines of a run that draw or seed random numbers and, if it is ``whole``, its settings."""
+        cwd = self._plan.spec(number).cwd
+        self._seeds.append(seeds.seen_in(processes, cwd))
+        if whole:
+            settings = effective_settings.in_force(processes, cwd, partial(self._plan.shared, number))
+            first = self._settings[0][1] if self._settings else ()
+            self._settings.append((number, effective_settings.held_once(settings, first)))
 
     def _verdict(
         self, planned: int, furthest: int, places: tuple[Machine, ...]

@@ -177,3 +177,16 @@ def test_lines_that_take_results_in_completion_order(project: Project) -> None:
         source(16, "completion-order", "concurrent.futures.as_completed"),
         source(22, "completion-order", "queue.Queue.get"),
     ]
+
+
+def test_what_computes_without_training_has_its_lines_and_its_file_named(project: Project) -> None:
+    project.write(
+        "sample.py", "import numpy as np\nrng = np.random.default_rng()\nnp.save('x.npy', rng.normal(size=4))\n"
+    )
+    done = project.run("sample.py", "--runs", "2")
+    assert done.code == 1
+    assert sources(done) == [{**source(2, "unseeded", "numpy.random.default_rng"), "file": "sample.py"}]
+    assert done.json["groups"][0]["first_difference"]["explanation"]["likely"] == []
+    commands = [step["command"] for step in done.json["next_steps"]]
+    assert [one for one in commands if "--artifact x.npy" in one and one.startswith("detaudit bisect")]
+    assert not [one for one in commands if one.startswith(("detaudit fix", "detaudit trace"))]
