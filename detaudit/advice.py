@@ -156,14 +156,13 @@ def _after_difference(settings: Settings, groups: Sequence[Group], *, fixed: boo
         yield command(settings, "--over", "variations", verb="bisect"), Purpose.FIND_VARIATIONS
     else:
         yield command(settings, verb="bisect"), Purpose.BISECT
-    if not settings.artifacts and settings.loss_pattern is None:
-        yield command(settings, verb="trace"), Purpose.TRACE
+    yield command(settings, verb="trace"), Purpose.TRACE
     yield from ((step.command, step.purpose) for step in fix_step(settings))
 
 
 def fix_step(settings: Settings) -> tuple[NextStep, ...]:
     """Return the command that finds edits, none if that cannot judge such runs, or not here."""
-    if settings.artifacts or settings.loss_pattern is not None or settings.vary or settings.engine_options:
+    if settings.vary or settings.engine_options:
         return ()
     return (NextStep(command=command(settings, verb="fix"), purpose=Purpose.FIX),)
 

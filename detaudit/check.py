@@ -410,9 +410,8 @@ class Checker:
         """Yield the commands that follow from runs that differ: a trace, and a bisection if a flag may fix it."""
         settings = one.settings
         (recipe,) = settings.recipes
-        if not settings.artifacts and settings.loss_pattern is None:  # a trace compares neither
-            traced = advice.command(settings, *(recipe.options if recipe.flags else ()), verb="trace")
-            yield NextStep(command=traced, purpose=Purpose.TRACE, audit=one.name)
+        traced = advice.command(settings, *(recipe.options if recipe.flags else ()), verb="trace")
+        yield NextStep(command=traced, purpose=Purpose.TRACE, audit=one.name)
         if flag_may_exist(group):
             bisected = advice.command(settings, verb="bisect")
             yield NextStep(command=bisected, purpose=Purpose.BISECT, audit=one.name)

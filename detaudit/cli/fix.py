@@ -10,11 +10,12 @@ from detaudit.cli import completion
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     RUNS,
+    STAGES_ALONE,
     TargetCommand,
     declared,
-    hide_comparisons,
+    hide,
     option,
-    refuse_comparisons,
+    refuse,
     run_options,
     target_options,
 )
@@ -65,7 +66,7 @@ def command(
     Traces the first difference, tries in a copy what may fix it, and goes on with the next until runs match. What is
     not needed is left out again. Nothing is advised that was not run, and no file is changed without --apply.
     """
-    refuse_comparisons(ctx)
+    refuse(ctx, STAGES_ALONE)
     catalogue = load_catalogue()
     recipe = load_recipe("none", catalogue, devices=choice.devices(), seed=0, add=(), remove=())
     settings = settings_of(after_dashes, (recipe,), runs, **options)
@@ -77,7 +78,7 @@ def command(
     return status
 
 
-hide_comparisons(command)
+hide(command, STAGES_ALONE)
 
 
 def _from_here(path: str) -> str:

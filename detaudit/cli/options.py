@@ -1,7 +1,7 @@
 """Options that several subcommands share."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from detaudit.config.options import DECLARED, declaration
 from detaudit.config.recipes import MAX_SEED
 from detaudit.errors import UsageError
 from detaudit.model import Across
+from detaudit.model.fact import either
 from detaudit.report import FORMATS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -213,22 +214,21 @@ run_options = _all_of(
 """How runs are started, what of them is compared, and where the results go."""
 
 
-# What a trace, and so a fix, cannot be told: it compares every stage, and nothing else.
+# What some commands cannot be told to compare: a trace, and so a fix, compares every stage, a resumed run no results.
 
-_COMPARISONS = ("stages", "loss_pattern", "artifacts")
+STAGES_ALONE = ("stages",)
+COMPARISONS = ("stages", "loss_pattern", "artifacts")
 
 
-def hide_comparisons(command: click.Command) -> None:
+def hide(command: click.Command, names: Sequence[str]) -> None:
     """Leave these options of a run out of the help of a command that refuses them."""
     for one in command.params:
-        if isinstance(one, click.Option) and one.name in _COMPARISONS:
+        if isinstance(one, click.Option) and one.name in names:
             one.hidden = True
 
 
-def refuse_comparisons(ctx: click.Context) -> None:
+def refuse(ctx: click.Context, names: Sequence[str]) -> None:
     """Raise UsageError if one of these options is on the command line."""
-    if any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in _COMPARISONS):
-        raise UsageError(
-            f"detaudit {ctx.info_name} does not support --stages, --loss-pattern or --artifact",
-            "Remove them, or use `detaudit run`.",
-        )
+    if any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in names):
+        flags = either(declaration(name).flag for name in names)
+        raise UsageError(f"detaudit {ctx.info_name} does not support {flags}", "Leave that out, or use `detaudit run`.")

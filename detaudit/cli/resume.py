@@ -8,13 +8,14 @@ import click
 from detaudit.cli import completion
 from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
+    COMPARISONS,
     FLAGS,
     RUNS,
     TargetCommand,
     flag_options,
-    hide_comparisons,
+    hide,
     option,
-    refuse_comparisons,
+    refuse,
     run_options,
     target_options,
 )
@@ -73,7 +74,7 @@ def command(
 
     Exit status: 0 all match, 1 one differs, 125 inconclusive.
     """
-    refuse_comparisons(ctx)
+    refuse(ctx, COMPARISONS)
     settings = settings_of(after_dashes, recipes_of([recipe], options, choice.devices()), runs, **options)
     settings = replace(settings, isolate=True)
     python = options["python"]
@@ -81,7 +82,7 @@ def command(
     return audit(settings, lambda observer: Resumer(request, LocalLauncher(), observer), Shown(format_, quiet, verbose))
 
 
-hide_comparisons(command)
+hide(command, COMPARISONS)
 
 
 def _target(text: str, python: str | None) -> Target:

@@ -12,14 +12,15 @@ from detaudit.cli.execute import Shown, audit
 from detaudit.cli.options import (
     FLAGS,
     RUNS,
+    STAGES_ALONE,
     TargetCommand,
     declared,
     engine_option,
     flag_options,
-    hide_comparisons,
+    hide,
     jobs_options,
     option,
-    refuse_comparisons,
+    refuse,
     run_options,
     target_options,
 )
@@ -89,7 +90,7 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, verbose: bool, **o
     the first one with identical inputs but different output. If its inputs already differ, it names the line that
     introduced the difference.
     """
-    refuse_comparisons(ctx)
+    refuse(ctx, STAGES_ALONE)
     request = _request(**options)
     settings, shown = request.settings, Shown(format_, quiet, verbose)
 
@@ -101,7 +102,7 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, verbose: bool, **o
     return engine_runs().search(settings, options["engine"], options["python"], tuple(request.catalogue), search)
 
 
-hide_comparisons(command)
+hide(command, STAGES_ALONE)
 
 
 def _request(

@@ -26,6 +26,10 @@ def answer(fix: Fix) -> traces.Answer:
         return traces.Answer("not fixed in code", f"{runs} match with {changes}{names} set before Python starts")
     if isinstance(fix.groups[0].reason, EarlierRunsDiffer):
         return traces.Answer("inconclusive", groups.verdict_sentence(fix.groups[0]))
+    if verdict is Verdict.INCONCLUSIVE and fix.hunks:
+        return traces.Answer(
+            "not proven", f"with {fix.changes}, no two runs differ, but what was compared proves nothing"
+        )
     if verdict is Verdict.INCONCLUSIVE:
         return traces.Answer("inconclusive", "the runs cannot be compared")
     first = fix.groups[0].first_difference

@@ -118,13 +118,13 @@ def fix(program: Program) -> dict[str, Any]:
 def row(program: Program, report: Mapping[str, Any]) -> str:
     """Return a line of the table: the program, where runs differ without each change, the changes, what came of it."""
     hunks, variables, group = report["hunks"], report["variables"], report["groups"][-1]
-    left = [{"without": group["first_difference"] and group["first_difference"]["difference"]}]
+    left = [{"without": group["first_difference"]}]
     differences = [one["without"] for one in hunks or left if one["without"] is not None]
     stages = "; ".join(dict.fromkeys(shown(one) for one in differences)) or "nothing"
     changes = [f"`{line.strip()}`" for hunk in hunks for line in hunk["new"] if line.strip()]
     changes += [f"`{one['name']}={one['value']}`" for one in variables]
     if report["verdict"] != "deterministic":
-        outcome = report["verdict"]
+        outcome = f"{report['verdict']} still, at {shown(left[0]['without'])}" if left[0]["without"] else report["verdict"]
     else:
         proof = sum(run["status"] == "ok" for run in group["runs"])
         outcome = f"proven by {proof} runs" if hunks else "nothing to fix"

@@ -116,7 +116,7 @@ def test_a_bisection_is_offered_only_where_a_flag_may_help(tmp_path: Path) -> No
     assert among(SourceKind.COMPLETION_ORDER_OPTION, call="DataLoader(in_order=False)")
 
 
-def test_a_trace_has_the_recipe_of_the_audit_and_none_is_offered_for_files(tmp_path: Path) -> None:
+def test_a_trace_has_the_recipe_of_the_audit_and_its_files(tmp_path: Path) -> None:
     request = settings(tmp_path, "seeds", runs=2)
     recipe = msgspec.structs.replace(request.recipes[0], options=("--recipe", "seeds"))
     found = check(tmp_path, "a", "b", recipes=(recipe,))
@@ -124,7 +124,9 @@ def test_a_trace_has_the_recipe_of_the_audit_and_none_is_offered_for_files(tmp_p
     group = found.audits[0].audit.groups[0]
     one = CheckRequest("train", NamedAudit(command="train.py"), replace(request, artifacts=("model.pt",)))
     checker = Checker([one], (), tmp_path / "out", tmp_path / "lock", False, FakeLauncher(), Observer())
-    assert [step.purpose for step in checker._after_difference(one, group)] == [Purpose.BISECT]
+    traced, bisected = checker._after_difference(one, group)
+    assert (traced.purpose, bisected.purpose) == (Purpose.TRACE, Purpose.BISECT)
+    assert "--artifact model.pt" in traced.command
 
 
 def test_a_baseline_that_no_audit_has_is_named(tmp_path: Path) -> None:
