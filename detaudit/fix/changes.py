@@ -5,9 +5,10 @@ import difflib
 import io
 import os
 import re
+import sys
 import tempfile
 import tokenize
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -120,7 +121,7 @@ def applied(text: Text, change: Change) -> Text | None:
     with suppress(SyntaxError, ValueError, RecursionError):
         if change.line == AFTER_IMPORTS:
             page = SourceText("".join(text.lines))
-            start = _after_imports(page) or text.top
+            start = _after_imports(page, change.new, change.needs) or text.top
             missing = [line for line in change.needs if not _has(page, line)]
             below = [""] if start < len(text.lines) and text.lines[start].strip() else []
             new = [*missing, *([""] if start > text.top or missing else []), *change.new, *below]
@@ -172,8 +173,12 @@ def _nearest(lines: Sequence[str], old: Sequence[str], start: int) -> int | None
 
 def imported_at_top(page: SourceText) -> dict[str, str]:
     """Return the full dotted name of each name that a file imports at its top level."""
+    return _names_of(page.reader.tree.body)
+
+
+def _names_of(statements: Iterable[ast.stmt]) -> dict[str, str]:
     names: dict[str, str] = {}
-    for statement in page.reader.tree.body:
+    for statement in statements:
         if isinstance(statement, ast.Import):
             tops = ((one.asname or one.name.split(".")[0], one) for one in statement.names)
             names |= {local: one.name if one.asname else local for local, one in tops}
@@ -188,16 +193,34 @@ def _has(page: SourceText, statement: str) -> bool:
     return needed.items() <= imported_at_top(page).items()
 
 
-def _after_imports(page: SourceText) -> int:
-    """Return the index of the line after the last import at the top of a file, before anything that runs for long."""
-    end = 0
+def _after_imports(page: SourceText, lines: Sequence[str], needs: Sequence[str]) -> int:
+    """Return the index of the line after the last import at the top of a file, before anything that runs for long.
+
+    In a file with imports all over it, that is before the first value that a library computes, if what these ``lines``
+    use is imported by then, or by what they need.
+    """
+    end, early, imported = 0, -1, dict[str, str]()
     for number, statement in enumerate(page.reader.tree.body):
         imports = isinstance(statement, ast.Try) and isinstance(statement.body[0], ast.Import | ast.ImportFrom)
         if isinstance(statement, ast.Import | ast.ImportFrom) or imports or _is_docstring(number, statement):
             end = statement.end_lineno or end
+            if early < 0:
+                imported |= _names_of([statement])
         elif not isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign | ast.Pass | ast.Try):
             break
-    return end
+        elif early < 0 and not isinstance(statement, ast.Expr) and _calls_library(statement, imported):
+            early = end
+    used = {node.id for node in ast.walk(ast.parse("\n".join(lines))) if isinstance(node, ast.Name)}
+    bound = {*imported, *imported_at_top(SourceText("\n".join(needs)))}
+    return early if early >= 0 and used <= bound else end
+
+
+def _calls_library(statement: ast.stmt, imported: Mapping[str, str]) -> bool:
+    """Whether a statement calls what was imported from a library that does not come with Python."""
+    names = {node.id for call in ast.walk(statement) if isinstance(call, ast.Call) for node in ast.walk(call.func)
+             if isinstance(node, ast.Name)}  # fmt: skip
+    modules = {imported[name].partition(".")[0] for name in names & imported.keys()}
+    return bool(modules - sys.stdlib_module_names)
 
 
 def _before_imports(page: SourceText) -> int:

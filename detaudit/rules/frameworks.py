@@ -189,11 +189,24 @@ _ESTIMATORS = {
     *("BernoulliRBM", "DictionaryLearning", "FastICA", "GaussianMixture", "GaussianRandomProjection", "KMeans"),
     *("IsolationForest", "LatentDirichletAllocation", "MiniBatchKMeans", "NMF", "Nystroem", "Perceptron", "RBFSampler"),
     *("SparseRandomProjection", "SpectralClustering", "TSNE", "TruncatedSVD"),
+    # of imbalanced-learn, https://imbalanced-learn.org/stable/references/
+    *(
+        "RandomUnderSampler",
+        "RandomOverSampler",
+        "SMOTE",
+        "SMOTEN",
+        "SMOTENC",
+        "BorderlineSMOTE",
+        "KMeansSMOTE",
+        "SVMSMOTE",
+    ),
+    *("ADASYN", "ClusterCentroids", "InstanceHardnessThreshold", "SMOTEENN", "SMOTETomek", "BalancedBaggingClassifier"),
+    *("BalancedRandomForestClassifier", "EasyEnsembleClassifier", "RUSBoostClassifier"),
 }
 
 
 class EstimatorSeed(Rule):
-    """Give what draws in scikit-learn a random_state."""
+    """Give what draws in scikit-learn or imbalanced-learn a random_state."""
 
     name = "estimator-seed"
     kinds = _UNSEEDED
@@ -213,7 +226,7 @@ class EstimatorSeed(Rule):
         if not isinstance(node, ast.Call) or not _without(node, "random_state", 99):
             return None
         module, _, name = page.full(node.func).rpartition(".")
-        if not module.startswith("sklearn") or name not in _ESTIMATORS | _SPLITS:
+        if module.partition(".")[0] not in ("sklearn", "imblearn") or name not in _ESTIMATORS | _SPLITS:
             return None
         shuffles = argument_of(node, "shuffle")
         if name in _SPLITS and not (isinstance(shuffles, ast.Constant) and shuffles.value is True):

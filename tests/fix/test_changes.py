@@ -202,3 +202,21 @@ def test_all_files_are_written_or_none(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(StorageError, match="No space left"):
         write_all(tmp_path, before, {name: text("x = 2\n") for name in before})
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.py": "x = 1\n", "b.py": "x = 1\n"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "needs", "above"),
+    [
+        (("np.random.seed(0)",), ("import numpy as np",), "x = load_digits()"),
+        (("torch.manual_seed(0)",), (), "net = torch.nn.Linear(1, 1)"),  # torch is imported further down
+    ],
+)
+def test_a_setting_goes_before_what_a_library_computes_between_imports(
+    lines: tuple[str, ...], needs: tuple[str, ...], above: str
+) -> None:
+    text = (
+        "import os\nos.environ['A'] = '1'\nfrom sklearn.datasets import load_digits\nx = load_digits()\nimport torch\n"
+    )
+    code = after(f"{text}net = torch.nn.Linear(1, 1)\n", setting(*lines, needs=needs))
+    changed = [line for line in code.split("\n") if line]
+    assert changed[changed.index(lines[0]) + 1] == above

@@ -124,7 +124,9 @@ def row(program: Program, report: Mapping[str, Any]) -> str:
     changes = [f"`{line.strip()}`" for hunk in hunks for line in hunk["new"] if line.strip()]
     changes += [f"`{one['name']}={one['value']}`" for one in variables]
     if report["verdict"] != "deterministic":
-        outcome = f"{report['verdict']} still, at {shown(left[0]['without'])}" if left[0]["without"] else report["verdict"]
+        outcome = (
+            f"{report['verdict']} still, at {shown(left[0]['without'])}" if left[0]["without"] else report["verdict"]
+        )
     else:
         proof = sum(run["status"] == "ok" for run in group["runs"])
         outcome = f"proven by {proof} runs" if hunks else "nothing to fix"

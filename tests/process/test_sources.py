@@ -203,3 +203,20 @@ def test_a_set_is_sorted_in_a_script_that_imports_no_framework(project: Project)
     done = project.detaudit("fix", "words.py", "--artifact", "out.txt")
     assert done.code == 0, done.out
     assert "sorted(" in done.out
+
+
+def test_a_cross_validation_that_draws_from_the_global_generator_is_named(project: Project) -> None:
+    project.write(
+        "search.py",
+        """
+from sklearn.datasets import load_iris
+from sklearn.model_selection import cross_validate
+from sklearn.tree import ExtraTreeClassifier
+
+x, y = load_iris(return_X_y=True)
+print(cross_validate(ExtraTreeClassifier(), x, y)["test_score"].sum())
+""",
+    )
+    done = project.run("search.py", "--runs", "2")
+    (named,) = sources(done)
+    assert (named["line"], named["kind"], named["call"]) == (7, "unseeded", "sklearn.cross_validate")

@@ -241,6 +241,12 @@ def within(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 # Replace methods and functions that fit, so that each outermost call is a step.
 
 
+def _noted(name: str, call: Callable[[], Any]) -> Any:
+    """Call a function that fits, and note whether an outermost one draws from NumPy's generator without a seed."""
+    numpy = seeds.of_numpy()
+    return call() if numpy is None or not numpy.on or inside.now else numpy.around(name, call)
+
+
 class FitMethod:
     """Replaces a method that fits. It is pickled as the original: workers get the classes of a script by value.
 
@@ -255,7 +261,7 @@ class FitMethod:
 
     def __call__(self, estimator: Any, *args: Any, **kwargs: Any) -> Any:
         """Fit, as the original method does."""
-        kind, numpy = type(estimator), seeds.of_numpy()
+        kind = type(estimator)
         library, name = kind.__module__.partition(".")[0], "%s.%s" % (kind.__name__, self.__name__.lstrip("_"))
 
         def call() -> Any:
@@ -264,7 +270,7 @@ class FitMethod:
                 self.__wrapped__, (estimator, *args), kwargs, name=name, library=library, learner=learner
             )
 
-        return call() if numpy is None or not numpy.on or inside.now else numpy.around(name, call)
+        return _noted(name, call)
 
     def __get__(self, estimator: Any, kind: Any = None) -> Any:
         return self if estimator is None else types.MethodType(self, estimator)
@@ -308,7 +314,8 @@ def _hook_function(module: Any, name: str, recorder: Recorder) -> None:
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            return watched.call(function, args, kwargs, name="%s.%s" % (library, name), library=library)
+            label = "%s.%s" % (library, name)
+            return _noted(label, lambda: watched.call(function, args, kwargs, name=label, library=library))
 
         return call
 

@@ -195,7 +195,10 @@ _GENERATORS = {"random": lambda module: module._inst, "numpy.random": lambda mod
 
 _NOT_DRAWN = ("seed", "getstate", "setstate", "get_state", "set_state")
 
-_THROUGH = ("random", "numpy", "keras", "tf_keras", "tensorflow", "torchvision", "sklearn", "scipy", "pandas")
+_THROUGH = (
+    "random", "numpy", "keras", "tf_keras", "tensorflow", "torchvision", "torchaudio", "torch_geometric", "sklearn",
+    "imblearn", "scipy", "pandas", "skimage", "albumentations", "imgaug", "monai", "networkx", "umap",
+)  # fmt: skip
 """Libraries that draw data or weights for a script. Others may only draw a file name or a time to wait."""
 
 _MOST_DRAWS = 1000
