@@ -114,8 +114,22 @@ def _after_failure(settings: Settings, groups: Sequence[Group]) -> _Steps:
     if any("ModuleNotFoundError" in line for line in failed.stderr_tail):
         yield from _use_training_python(settings)
     if failed.status is Status.NOT_RECORDED and not settings.artifacts:
-        file = _differing_file(groups) or ("PATH/TO/MODEL",)
-        yield command(settings, "--runs", str(settings.runs), "--artifact", *file), Purpose.COMPARE_ARTIFACT
+        words = ("--runs", str(settings.runs), "--artifact", _file(groups))
+        yield command(settings, *words), Purpose.COMPARE_ARTIFACT
+
+
+def artifact_step(settings: Settings, groups: Sequence[Group], verb: str) -> tuple[NextStep, ...]:
+    """Return the same command told a file to compare, none if runs recorded a training."""
+    if not _recorded_nothing(settings, groups):
+        return ()
+    words = command(settings, "--artifact", _file(groups), verb=verb)
+    return (NextStep(command=words, purpose=Purpose.COMPARE_ARTIFACT),)
+
+
+def _file(groups: Sequence[Group]) -> str:
+    """Return a file that the runs wrote, the first that differs if one does."""
+    saved = (file.path for group in groups for run in group.runs for file in run.saved)
+    return next(iter(_differing_file(groups)), "") or next(saved, "PATH/TO/MODEL")
 
 
 def _recorded_nothing(settings: Settings, groups: Sequence[Group]) -> bool:

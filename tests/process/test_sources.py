@@ -190,6 +190,10 @@ def test_what_computes_without_training_has_its_lines_and_its_file_named(project
     commands = [step["command"] for step in done.json["next_steps"]]
     advised = {one.split()[1] for one in commands if "--artifact x.npy" in one}
     assert advised == {"run", "bisect", "trace", "fix"}
+    for verb in ("bisect", "trace", "fix"):
+        alone = project.detaudit(verb, "sample.py")
+        assert alone.code == 125
+        assert f"detaudit {verb} sample.py --artifact x.npy" in alone.out
     fixed = project.detaudit("fix", "sample.py", "--artifact", "x.npy")
     assert fixed.code == 0, fixed.out
     assert "+rng = np.random.default_rng(0)" in fixed.out
