@@ -71,7 +71,7 @@ $(VENV)/.docs: $(VENV)/.base
 
 $(PROGRAMS)/.programs: pyproject.toml
 	test -x $(PROGRAMS)/bin/python || $(PYTHON) -m venv $(PROGRAMS)
-	$(PROGRAMS)/bin/pip install --quiet $(TORCH) gpytorch==1.15.2 deepxde==1.15.0 imbalanced-learn==0.14.2 matplotlib pandas -e .
+	$(PROGRAMS)/bin/pip install --quiet $(TORCH) gpytorch==1.15.2 deepxde==1.15.0 imbalanced-learn==0.14.2 matplotlib pandas tqdm -e .
 	@touch $@
 
 demo: $(VENV)/.base ## Audit the torch example, and find the changes that make it deterministic (minutes)
