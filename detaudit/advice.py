@@ -28,7 +28,6 @@ from detaudit.model import (
     Verdict,
     Warning,
 )
-from detaudit.model.outputs import EXIT_STATUS, STDERR, STDOUT
 from detaudit.model.problems import EarlierRunsDiffer
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
 
@@ -63,15 +62,14 @@ def next_steps(
     pairs = zip(settings.recipes, groups, strict=False)
     fixing = next((recipe for recipe, group in pairs if group.verdict is Verdict.DETERMINISTIC), None)
     steps = list(_after_failure(settings, groups))
-    only_outputs = _recorded_nothing(settings, groups)
-    if only_outputs:  # no other command compares such runs, unless it is told a file
-        settings = dataclasses.replace(settings, artifacts=_differing_file(groups))
+    comparable = not _recorded_nothing(settings, groups)
+    if not comparable and (file := _differing_file(groups)):  # other commands compare such runs if they are told a file
+        settings, comparable = dataclasses.replace(settings, artifacts=(file,)), True
+    differs = Verdict.NONDETERMINISTIC in verdicts or any(isinstance(one.reason, EarlierRunsDiffer) for one in groups)
     if leftovers and not settings.isolate:
         isolated = dataclasses.replace(settings, isolate=True)
         steps.append((command(isolated, "--runs", str(settings.runs)), Purpose.ISOLATE))
-    elif only_outputs and not settings.artifacts:
-        pass
-    elif Verdict.NONDETERMINISTIC in verdicts or any(isinstance(one.reason, EarlierRunsDiffer) for one in groups):
+    elif differs and comparable:
         steps += _after_difference(settings, groups, fixed=fixing is not None)
     if fixing is not None:
         words = ("--runs", str(settings.runs), *fixing.options)
@@ -128,8 +126,7 @@ def artifact_step(settings: Settings, groups: Sequence[Group], verb: str) -> tup
 
 def _file(groups: Sequence[Group]) -> str:
     """Return a file that the runs wrote, the first that differs if one does."""
-    saved = (file.path for group in groups for run in group.runs for file in run.saved)
-    return next(iter(_differing_file(groups)), "") or next(saved, "PATH/TO/MODEL")
+    return _differing_file(groups) or next(iter(sorted(_written_by_all(groups))), "PATH/TO/MODEL")
 
 
 def _recorded_nothing(settings: Settings, groups: Sequence[Group]) -> bool:
@@ -138,12 +135,18 @@ def _recorded_nothing(settings: Settings, groups: Sequence[Group]) -> bool:
     return not settings.artifacts and bool(runs) and all(run.status is Status.NOT_RECORDED for run in runs)
 
 
-def _differing_file(groups: Sequence[Group]) -> tuple[str, ...]:
-    """Return the first file that differs between runs, none if no file does."""
-    differences = (one for group in groups for one in group.output_differences)
-    return next(
-        ((one.path,) for one in differences if one.decides and one.path not in (STDOUT, STDERR, EXIT_STATUS)), ()
-    )
+def _differing_file(groups: Sequence[Group]) -> str:
+    """Return the first file that differs between runs, ``""`` if no file does that each of them wrote."""
+    paths = (one.path for group in groups for one in group.output_differences if one.decides)
+    written = _written_by_all(groups)
+    return next((path for path in paths if path in written), "")
+
+
+def _written_by_all(groups: Sequence[Group]) -> set[str]:
+    """Return the files that the next run writes too: all runs did, or a single one under a name without a number."""
+    names = [{file.path for file in run.saved} for group in groups for run in group.runs]
+    written = set.intersection(*names) if names else set()
+    return written if len(names) > 1 else {name for name in written if not any(map(str.isdigit, name))}
 
 
 def _use_training_python(settings: Settings) -> _Steps:

@@ -13,9 +13,9 @@ from detaudit.cli.options import (
     STAGES_ALONE,
     TargetCommand,
     declared,
-    hide,
+    hide_options,
     option,
-    refuse,
+    refuse_options,
     run_options,
     target_options,
 )
@@ -66,7 +66,7 @@ def command(
     Traces the first difference, tries in a copy what may fix it, and goes on with the next until runs match. What is
     not needed is left out again. Nothing is advised that was not run, and no file is changed without --apply.
     """
-    refuse(ctx, STAGES_ALONE)
+    refuse_options(ctx, STAGES_ALONE)
     catalogue = load_catalogue()
     recipe = load_recipe("none", catalogue, devices=choice.devices(), seed=0, add=(), remove=())
     settings = settings_of(after_dashes, (recipe,), runs, **options)
@@ -78,7 +78,7 @@ def command(
     return status
 
 
-hide(command, STAGES_ALONE)
+hide_options(command, STAGES_ALONE)
 
 
 def _from_here(path: str) -> str:

@@ -220,14 +220,14 @@ STAGES_ALONE = ("stages",)
 COMPARISONS = ("stages", "loss_pattern", "artifacts")
 
 
-def hide(command: click.Command, names: Sequence[str]) -> None:
+def hide_options(command: click.Command, names: Sequence[str]) -> None:
     """Leave these options of a run out of the help of a command that refuses them."""
     for one in command.params:
         if isinstance(one, click.Option) and one.name in names:
             one.hidden = True
 
 
-def refuse(ctx: click.Context, names: Sequence[str]) -> None:
+def refuse_options(ctx: click.Context, names: Sequence[str]) -> None:
     """Raise UsageError if one of these options is on the command line."""
     if any(ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in names):
         flags = either(declaration(name).flag for name in names)

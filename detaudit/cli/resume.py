@@ -13,9 +13,9 @@ from detaudit.cli.options import (
     RUNS,
     TargetCommand,
     flag_options,
-    hide,
+    hide_options,
     option,
-    refuse,
+    refuse_options,
     run_options,
     target_options,
 )
@@ -74,7 +74,7 @@ def command(
 
     Exit status: 0 all match, 1 one differs, 125 inconclusive.
     """
-    refuse(ctx, COMPARISONS)
+    refuse_options(ctx, COMPARISONS)
     settings = settings_of(after_dashes, recipes_of([recipe], options, choice.devices()), runs, **options)
     settings = replace(settings, isolate=True)
     python = options["python"]
@@ -82,7 +82,7 @@ def command(
     return audit(settings, lambda observer: Resumer(request, LocalLauncher(), observer), Shown(format_, quiet, verbose))
 
 
-hide(command, COMPARISONS)
+hide_options(command, COMPARISONS)
 
 
 def _target(text: str, python: str | None) -> Target:

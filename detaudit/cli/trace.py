@@ -17,10 +17,10 @@ from detaudit.cli.options import (
     declared,
     engine_option,
     flag_options,
-    hide,
+    hide_options,
     jobs_options,
     option,
-    refuse,
+    refuse_options,
     run_options,
     target_options,
 )
@@ -90,7 +90,7 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, verbose: bool, **o
     the first one with identical inputs but different output. If its inputs already differ, it names the line that
     introduced the difference.
     """
-    refuse(ctx, STAGES_ALONE)
+    refuse_options(ctx, STAGES_ALONE)
     request = _request(**options)
     settings, shown = request.settings, Shown(format_, quiet, verbose)
 
@@ -102,7 +102,7 @@ def command(ctx: click.Context, /, format_: str, quiet: bool, verbose: bool, **o
     return engine_runs().search(settings, options["engine"], options["python"], tuple(request.catalogue), search)
 
 
-hide(command, STAGES_ALONE)
+hide_options(command, STAGES_ALONE)
 
 
 def _request(

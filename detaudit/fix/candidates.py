@@ -62,7 +62,7 @@ def candidates(
     yield from _new(own, seen, editable)
     yield from code
     lines = ((tree.name(source.file), source.line, rules.RULES.get(source.kind, ())) for source in _sources(trace))
-    files = filter(editable, dict.fromkeys([*([main] if main else []), *map(tree.name, training.files)]))
+    files = filter(editable, dict.fromkeys([main, *map(tree.name, training.files)]))
     shown = ((file, line, (rule,)) for file in files for line, rule in rules.places(_data(tree, file)))
     edited = (
         edit for file, line, fitting in chain(lines, shown) for edit in rules.edits(tree.cwd, file, line, fitting)

@@ -121,8 +121,8 @@ def applied(text: Text, change: Change) -> Text | None:
     with suppress(SyntaxError, ValueError, RecursionError):
         if change.line == AFTER_IMPORTS:
             page = SourceText("".join(text.lines))
-            start = _after_imports(page, change.new, change.needs) or text.top
             missing = [line for line in change.needs if not _has(page, line)]
+            start = _after_imports(page, change.new, missing) or text.top
             below = [""] if start < len(text.lines) and text.lines[start].strip() else []
             new = [*missing, *([""] if start > text.top or missing else []), *change.new, *below]
             changed = text.with_lines(start, start, new)
@@ -193,11 +193,11 @@ def _has(page: SourceText, statement: str) -> bool:
     return needed.items() <= imported_at_top(page).items()
 
 
-def _after_imports(page: SourceText, lines: Sequence[str], needs: Sequence[str]) -> int:
+def _after_imports(page: SourceText, lines: Sequence[str], missing: Sequence[str]) -> int:
     """Return the index of the line after the last import at the top of a file, before anything that runs for long.
 
     In a file with imports all over it, that is before the first value that a library computes, if what these ``lines``
-    use is imported by then, or by what they need.
+    use is imported by then, or by ``missing`` imports that go with them.
     """
     end, early, imported = 0, -1, dict[str, str]()
     for number, statement in enumerate(page.reader.tree.body):
@@ -211,7 +211,7 @@ def _after_imports(page: SourceText, lines: Sequence[str], needs: Sequence[str])
         elif early < 0 and not isinstance(statement, ast.Expr) and _calls_library(statement, imported):
             early = end
     used = {node.id for node in ast.walk(ast.parse("\n".join(lines))) if isinstance(node, ast.Name)}
-    bound = {*imported, *imported_at_top(SourceText("\n".join(needs)))}
+    bound = {*imported, *imported_at_top(SourceText("\n".join(missing)))}
     return early if early >= 0 and used <= bound else end
 
 

@@ -209,6 +209,7 @@ def test_all_files_are_written_or_none(tmp_path: Path, monkeypatch: pytest.Monke
     [
         (("np.random.seed(0)",), ("import numpy as np",), "x = load_digits()"),
         (("torch.manual_seed(0)",), (), "net = torch.nn.Linear(1, 1)"),  # torch is imported further down
+        (("torch.manual_seed(0)",), ("import torch",), "net = torch.nn.Linear(1, 1)"),
     ],
 )
 def test_a_setting_goes_before_what_a_library_computes_between_imports(

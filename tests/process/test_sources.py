@@ -201,6 +201,21 @@ def test_what_computes_without_training_has_its_lines_and_its_file_named(project
     assert "culprit: sample.py:2 in a file, cause: seed" in traced.out
 
 
+def test_a_file_that_no_other_run_writes_is_not_advised(project: Project) -> None:
+    project.write(
+        "sample.py",
+        "import os\nimport numpy as np\nnp.save(f'x-{os.getpid()}.npy', np.random.default_rng().normal(size=4))\n",
+    )
+    done = project.run("sample.py", "--runs", "2")
+    assert done.code == 1
+    commands = [step["command"] for step in done.json["next_steps"]]
+    assert [one for one in commands if "--artifact" in one] == [
+        "detaudit run sample.py --runs 2 --artifact PATH/TO/MODEL"
+    ]
+    assert not [one for one in commands if one.startswith(("detaudit fix", "detaudit trace", "detaudit bisect"))]
+    assert "--artifact PATH/TO/MODEL" in project.detaudit("trace", "sample.py").out
+
+
 def test_a_set_is_sorted_in_a_script_that_imports_no_framework(project: Project) -> None:
     words = "words = {'a', 'bb', 'ccc', 'dddd', 'eeeee', 'ffffff'}\nopen('out.txt', 'w').write(' '.join(words))\n"
     project.write("words.py", words)

@@ -241,7 +241,7 @@ def within(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 # Replace methods and functions that fit, so that each outermost call is a step.
 
 
-def _noted(name: str, call: Callable[[], Any]) -> Any:
+def _noting_draws(name: str, call: Callable[[], Any]) -> Any:
     """Call a function that fits, and note whether an outermost one draws from NumPy's generator without a seed."""
     numpy = seeds.of_numpy()
     return call() if numpy is None or not numpy.on or inside.now else numpy.around(name, call)
@@ -270,7 +270,7 @@ class FitMethod:
                 self.__wrapped__, (estimator, *args), kwargs, name=name, library=library, learner=learner
             )
 
-        return _noted(name, call)
+        return _noting_draws(name, call)
 
     def __get__(self, estimator: Any, kind: Any = None) -> Any:
         return self if estimator is None else types.MethodType(self, estimator)
@@ -311,11 +311,11 @@ def hook_functions(module: Any, names: Iterable[str], recorder: Recorder) -> Non
 
 def _hook_function(module: Any, name: str, recorder: Recorder) -> None:
     watched, library = of(recorder), module.__name__.partition(".")[0]
+    label = "%s.%s" % (library, name)
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            label = "%s.%s" % (library, name)
-            return _noted(label, lambda: watched.call(function, args, kwargs, name=label, library=library))
+            return _noting_draws(label, lambda: watched.call(function, args, kwargs, name=label, library=library))
 
         return call
 
