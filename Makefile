@@ -83,7 +83,7 @@ demo: $(VENV)/.base ## Audit the torch example, and find the changes that make i
 		status=$$?; echo "exit status $$status"; test $$status -eq 0
 
 # What lint runs is left out, so that lint and test together run each test once.
-test: $(VENV)/.dev ## Run the unit tests, and a real process for each promise (minutes)
+test: $(VENV)/.dev ## Run the unit tests, and real processes that take seconds (six minutes)
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=20 $(addprefix --ignore=,$(LAWS))
 
 test-full: $(VENV)/.dev ## Run the process tests that `make test` leaves out, and HTML reports in Chromium (minutes)

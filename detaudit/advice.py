@@ -28,7 +28,8 @@ from detaudit.model import (
     Verdict,
     Warning,
 )
-from detaudit.model.problems import EarlierRunsDiffer
+from detaudit.model.outputs import Compare, OutputKind
+from detaudit.model.problems import EarlierRunsDiffer, OutputsOpen
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
 
 _SHOWN = 5
@@ -71,6 +72,10 @@ def next_steps(
         steps.append((command(isolated, "--runs", str(settings.runs)), Purpose.ISOLATE))
     elif differs and comparable:
         steps += _after_difference(settings, groups, fixed=fixing is not None)
+    elif _open(groups):
+        counted = dataclasses.replace(settings, compare=Compare.ALL)
+        steps.append((command(counted, verb="trace"), Purpose.TRACE))
+        steps += [(step.command, step.purpose) for step in fix_step(counted)]
     if fixing is not None:
         words = ("--runs", str(settings.runs), *fixing.options)
         if may_vary(settings, reads, (flag.id for flag in fixing.flags)):
@@ -116,12 +121,24 @@ def _after_failure(settings: Settings, groups: Sequence[Group]) -> _Steps:
         yield command(settings, *words), Purpose.COMPARE_ARTIFACT
 
 
-def artifact_step(settings: Settings, groups: Sequence[Group], verb: str) -> tuple[NextStep, ...]:
-    """Return the same command told a file to compare, none if runs recorded a training."""
+def comparing_step(settings: Settings, groups: Sequence[Group], verb: str) -> tuple[NextStep, ...]:
+    """Return the same command told to compare what makes runs inconclusive, none if something else does.
+
+    That is a file, where runs recorded no training, or what differs in the first of ``groups`` and may be a result.
+    """
+    if _open(groups[:1]):
+        words = command(dataclasses.replace(settings, compare=Compare.ALL), verb=verb)
+        return (NextStep(command=words, purpose=Purpose.COUNT_ALL),)
     if not _recorded_nothing(settings, groups):
         return ()
     words = command(settings, "--artifact", _file(groups), verb=verb)
     return (NextStep(command=words, purpose=Purpose.COMPARE_ARTIFACT),)
+
+
+def _open(groups: Sequence[Group]) -> bool:
+    """Whether something that was read of the runs differs and may be a result, while their trainings match."""
+    reasons = [group.reason for group in groups]
+    return any(isinstance(one, OutputsOpen) and one.first.kind is not OutputKind.UNREAD for one in reasons)
 
 
 def _file(groups: Sequence[Group]) -> str:

@@ -549,7 +549,7 @@ class Bisector:
         settings = self._question.settings
         resume = advice.resume_step(settings) if interrupted else ()
         if file is None:
-            return (*self._vary_next(), *resume, *advice.artifact_step(settings, self._trials.groups, "bisect"))
+            return (*self._vary_next(), *resume, *advice.comparing_step(settings, self._trials.groups, "bisect"))
         command = advice.command(settings, "--recipe", file)
         audit = NextStep(command=command, purpose=Purpose.AUDIT_WITH_RECIPE)
         return (audit, *advice.fix_step(settings), *resume)

@@ -201,10 +201,10 @@ class RunOptions:
     )
     compare: Compare = _option(
         Compare.RESULT, "--compare", COMPARED,
-        "What decides: the training, the files, the printed text and the exit status, or the training and the tensors "
-        "in files alone.",
-        metavar="result|training", choices=tuple(one.value for one in Compare), show_default=True, parse=Compare,
-        write=lambda one: one.value, key=Literal["result", "training"],
+        "What decides: the training, the files, the printed text and the exit status, the training and the tensors in "
+        "files alone, or all, also what may be a result or not.",
+        metavar="result|training|all", choices=tuple(one.value for one in Compare), show_default=True, parse=Compare,
+        write=lambda one: one.value, key=Literal["result", "training", "all"],
     )  # fmt: skip
     ignore: tuple[str, ...] = _option(
         (), "--ignore", COMPARED, "Leave files out, named ones too. Repeatable.", metavar="GLOB", key=tuple[str, ...]

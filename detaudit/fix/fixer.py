@@ -378,7 +378,7 @@ class Fixer:
     def _next_steps(self, matches: bool) -> tuple[NextStep, ...]:
         settings, root = self._request.settings, self._tree.user_root
         if not self._after() or not matches:
-            return advice.artifact_step(settings, self._trace.groups if self._trace is not None else (), "fix")
+            return advice.comparing_step(settings, self._trace.groups if self._trace is not None else (), "fix")
         notebooks = [file for file in self._after() if is_notebook(file)]
         if notebooks and not self._applied:  # git takes no diff of cells
             only = [word for path in self._request.only for word in ("--only", path)]

@@ -244,7 +244,7 @@ class Results:
     def outputs_compared(self) -> bool:
         """Whether all that left the runs is compared, of those that went to their end."""
         outputs = self.record.outputs if self.record is not None else None
-        return outputs is not None and outputs.rules.compare is Compare.RESULT
+        return outputs is not None and outputs.rules.compare is not Compare.TRAINING
 
     def add(self, run: Run, processes: Sequence[Process], record: RunRecord, shown: str) -> Run:
         """Take in a run, and return it with its first difference. ``shown`` is its result if nothing was recorded."""

@@ -45,6 +45,7 @@ class Purpose(StrEnum):
     READ_STDERR = "read-stderr"
     USE_TRAINING_PYTHON = "use-training-python"
     COMPARE_ARTIFACT = "compare-artifact"
+    COUNT_ALL = "count-all"
     ISOLATE = "isolate"
     FIX = "fix"
     APPLY_FIX = "apply-fix"
@@ -75,6 +76,7 @@ _PURPOSES = {
     Purpose.READ_STDERR: "full stderr of run {run}",
     Purpose.USE_TRAINING_PYTHON: "use your training's Python",
     Purpose.COMPARE_ARTIFACT: "or compare a file the script writes",
+    Purpose.COUNT_ALL: "count what may be a result as one",
     Purpose.FIX: "find the edits that fix it, each tried before it is advised",
     Purpose.APPLY_FIX: "make these changes",
     Purpose.UNDO_FIX: "take these changes back",

@@ -29,11 +29,13 @@ class Role(StrEnum):
 class Compare(StrEnum):
     """What decides: the ``RESULT`` of a run, its training and all that leaves it, or its ``TRAINING`` alone.
 
-    With ``TRAINING``, tensors in files that the run wrote decide too, and everything else is listed.
+    With ``TRAINING``, tensors in files that the run wrote decide too, and everything else is listed. With ``ALL``, what
+    was read and may be a result or not decides like a result.
     """
 
     RESULT = "result"
     TRAINING = "training"
+    ALL = "all"
 
 
 class FileBudget(msgspec.Struct, frozen=True, array_like=True):
@@ -291,9 +293,10 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
                 said = f"{self.path} differs and cannot be read: {self.problem}"
         others = f", and {count(more, 'more difference')} like this" if more else ""
         others += f" ({others_in})" if more and others_in else ""
+        as_result = "" if self.kind is OutputKind.UNREAD else ", --compare all counts it as a result"
         return (
             f"the trainings match, but {said}{others}. {self.settling()}; --compare training compares the trainings "
-            "alone"
+            f"alone{as_result}"
         )
 
     def trainings_match(self, others_in: str = "") -> str:

@@ -47,8 +47,11 @@ def differences(a: Outputs, b: Outputs) -> tuple[OutputDifference, ...]:
     output_differences = [*_files(a, b, guesses), *_streams(a, b, guesses)]
     if a.unread or b.unread:
         output_differences.append(OutputDifference(path="", kind=OutputKind.UNREAD, unread=a.unread or b.unread))
-    if Compare.TRAINING in (a.rules.compare, b.rules.compare):
+    compare = {a.rules.compare, b.rules.compare}
+    if Compare.TRAINING in compare:
         output_differences = [one if one.tensor else _undecided(one) for one in output_differences]
+    elif Compare.ALL in compare:
+        output_differences = list(map(_decided, output_differences))
     return tuple(sorted(output_differences, key=lambda one: (not one.decides, not one.open)))
 
 
@@ -59,6 +62,10 @@ def deciding(output_differences: Iterable[OutputDifference]) -> OutputDifference
 
 def _undecided(one: OutputDifference) -> OutputDifference:
     return replace(one, kind=OutputKind.UNDECIDED) if one.decides or one.open else one
+
+
+def _decided(one: OutputDifference) -> OutputDifference:
+    return replace(one, kind=OutputKind.VALUE) if one.open and one.kind is not OutputKind.UNREAD else one
 
 
 def _files(a: Outputs, b: Outputs, guesses: Sequence[frozenset[int]]) -> Iterator[OutputDifference]:

@@ -24,14 +24,12 @@ def answer(fix: Fix) -> traces.Answer:
         names = ", ".join(f"{one.name}={one.value}" for one in fix.variables)
         changes = f"{fix.changes} and " if fix.hunks else ""
         return traces.Answer("not fixed in code", f"{runs} match with {changes}{names} set before Python starts")
-    if isinstance(fix.groups[0].reason, EarlierRunsDiffer):
-        return traces.Answer("inconclusive", groups.verdict_sentence(fix.groups[0]))
-    if verdict is Verdict.INCONCLUSIVE and fix.hunks:
+    if verdict is Verdict.INCONCLUSIVE and fix.hunks and not isinstance(fix.groups[0].reason, EarlierRunsDiffer):
         return traces.Answer(
             "not proven", f"with {fix.changes}, no two runs differ, but what was compared proves nothing"
         )
     if verdict is Verdict.INCONCLUSIVE:
-        return traces.Answer("inconclusive", "the runs cannot be compared")
+        return traces.Answer("inconclusive", groups.verdict_sentence(fix.groups[0]))
     first = fix.groups[0].first_difference
     at = f", first {first.where()}" if first is not None else ""
     if fix.hunks:

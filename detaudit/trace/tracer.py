@@ -433,7 +433,7 @@ class Tracer:
             next_steps=(
                 *advice.flag_step(settings, self._culprit),
                 *(advice.fix_step(settings) if has_answer and self._request.edits is not None else ()),
-                *advice.artifact_step(settings, (group,), "trace"),
+                *advice.comparing_step(settings, (group,), "trace"),
             ),
             interrupted=interrupted,
             target=settings.target.words,

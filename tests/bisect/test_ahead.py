@@ -68,6 +68,7 @@ def shown(audit: Bisection) -> object:
     return audit.outcome, needed, audit.not_needed, audit.failing_flags, audit.evidence, audit.total_runs, trials
 
 
+@pytest.mark.full
 @settings(max_examples=12, deadline=None)
 @given(
     st.frozensets(st.sampled_from([SEED, KERNEL, HASH, "no flag"])),

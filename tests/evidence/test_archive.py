@@ -70,6 +70,7 @@ def test_a_member_with_a_path_out_of_the_archive_is_refused(name: str, said: str
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.full
 def test_links_bombs_twins_and_files_that_are_folders_are_refused(tmp_path: Path) -> None:
     link = zipfile.ZipInfo("link")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16

@@ -75,6 +75,7 @@ def decoded(document: Any) -> Audit | None:
         return None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["matching", "differing"])
 def test_an_edit_of_the_report_is_noticed_even_if_the_hashes_are_made_to_fit(
     name: str, request: pytest.FixtureRequest
@@ -140,6 +141,7 @@ def test_each_member_that_is_changed_or_left_out_is_noticed(matching: Kept) -> N
     assert "extra.txt is not in the statement" in matching.check(matching.packed({**contents, "extra.txt": b""})).edited
 
 
+@pytest.mark.full
 def test_each_byte_of_the_file_that_is_flipped_is_noticed(matching: Kept) -> None:
     data, path = matching.zip.read_bytes(), matching.folder / "flipped.zip"
     with zipfile.ZipFile(matching.zip) as opened:

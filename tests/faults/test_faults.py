@@ -29,6 +29,7 @@ def test_there_are_enough_faults_and_each_exists() -> None:
     assert all(hasattr(faulty, name) for name in (*HARMLESS, *FATAL, *UNCERTAIN))
 
 
+@pytest.mark.full
 @pytest.mark.launches
 @pytest.mark.parametrize("name", QUICK)
 def test_all_holds_after_a_fault(tmp_path: Path, name: str) -> None:

@@ -86,6 +86,7 @@ def _fix(bug: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(code)
     command = [sys.executable, "-m", "detaudit", "fix", "train.py", "--quiet", "--format", "json", "--out", "results"]
+    command += bug.get("options", ())
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if not done.stdout:
         raise ValueError(f"exit status {done.returncode}: {done.stderr}")

@@ -59,6 +59,7 @@ def test_every_operation_of_the_script_has_a_task() -> None:
     assert [name for name in audits.RACING if f'    "{name}": (' not in script] == []
 
 
+@pytest.mark.full
 @pytest.mark.launches
 def test_digests_without_a_gpu(tmp_path: Path) -> None:
     def command(device: str) -> subprocess.CompletedProcess[str]:

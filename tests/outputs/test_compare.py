@@ -105,6 +105,18 @@ def test_with_training_alone_only_tensors_decide() -> None:
     assert [(one.at, one.kind) for one in found] == [("w", OutputKind.VALUE), ("r", OutputKind.UNDECIDED)]
 
 
+def test_with_all_what_may_be_a_result_decides_and_measurements_do_not() -> None:
+    rules = OutputRules(compare=Compare.ALL)
+    ours, theirs = (
+        Outputs(files=(file("a", value("o", side, Role.OPEN), value("t", side, Role.MEASUREMENT)),), rules=rules)
+        for side in "12"
+    )
+    found = compare.differences(ours, theirs)
+    assert [(one.at, one.decides) for one in found] == [("o", True), ("t", False)]
+    unread = Outputs(unread=Unread(budget=FileBudget(), count=1), rules=rules)
+    assert not compare.deciding(compare.differences(unread, Outputs(rules=rules)))
+
+
 def test_what_the_budget_left_out_is_open() -> None:
     (found,) = compare.differences(Outputs(unread=Unread(budget=FileBudget(), count=1)), Outputs())
     assert found.open

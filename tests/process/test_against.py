@@ -149,6 +149,7 @@ def test_a_check_has_a_gate_for_a_commit(repository: Project) -> None:
     assert "code that differs: steps.py" in failed.out
 
 
+@pytest.mark.full
 def test_the_commit_of_a_baseline_tells_what_belongs_to_the_environment(repository: Project) -> None:
     repository.write("detaudit.yaml", "audits:\n  steps: {command: train.py, runs: 2, policy: warn}\n")
     repository.write("steps.py", f"import os\n{STEPS}".replace("0.1", "float(os.environ['OMP_NUM_THREADS'])"))

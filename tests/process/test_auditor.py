@@ -60,6 +60,7 @@ IGNORES = """
 """
 
 
+@pytest.mark.full
 def test_a_second_interruption_during_the_clean_up_leaves_nothing_alive(project: Project) -> None:
     project.write("train.py", IGNORES)
     process = project.start("run", "train.py", "--format", "json", "--out", "results")

@@ -50,6 +50,7 @@ STEPS = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", [pytest.param(way, marks=() if "hand" in way else pytest.mark.slow) for way in STEPS])
 def test_what_a_replay_trains_is_compared(project: Project, way: str) -> None:
     step, end, steps = STEPS[way]

@@ -68,6 +68,7 @@ def test_a_bisection_on_another_host(hosts: Hosts) -> None:
     assert hosts.sent("b") == done.json["total_runs"] + 2, "what to type next is done there too"
 
 
+@pytest.mark.full
 def test_a_trace_on_another_host_names_what_one_here_does(hosts: Hosts) -> None:
     hosts.project.write("train.py", OF_THE_PROCESS)
     done, here = hosts.search("trace"), hosts.project.detaudit("trace", "train.py", "--format", "json")

@@ -88,6 +88,7 @@ def test_all_hosts_down(hosts: Hosts, seeded: str) -> None:
     assert "Connection refused" in error["reason"]
 
 
+@pytest.mark.full
 def test_spread_runs_are_shared_out_evenly(hosts: Hosts, seeded: str) -> None:
     done = hosts.run("--runs", "3", "--spread", hosts="a,b,c")
     assert done.code == 0, done.err
@@ -99,6 +100,7 @@ OF_THE_HOST = "import os, training\ntraining.train(seed=int(os.path.exists(os.pa
 AND_OF_THE_RUN = OF_THE_HOST.replace("))))", ")) and os.getpid()))")
 
 
+@pytest.mark.full
 def test_a_machine_that_is_planted_to_differ_is_found(hosts: Hosts) -> None:
     another(hosts.folder, "c", "planted")
     hosts.project.write("train.py", OF_THE_HOST)

@@ -147,6 +147,7 @@ UNDIGESTED = """
 """
 
 
+@pytest.mark.full
 def test_a_fit_without_a_digest_is_inconclusive_and_the_report_says_how_to_change_that(project: Project) -> None:
     project.write("train.py", DATA + UNDIGESTED)
     done = project.detaudit("run", "train.py", "--runs", "2")

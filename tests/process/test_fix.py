@@ -49,6 +49,7 @@ ITEMS = """
 """A generator is made for each item: with a constant seed, all items are the same."""
 
 
+@pytest.mark.full
 def test_what_is_applied_is_all_that_is_needed(project: Project) -> None:
     path = project.write("train.py", DESCENT)
     path.chmod(0o750)
@@ -93,6 +94,18 @@ def test_a_file_outside_of_only_is_left_alone(project: Project) -> None:
     assert done.code == 1
     assert done.json["hunks"] == []
     assert "default_rng()" in (project.folder / "train.py").read_text()
+
+
+def test_an_order_of_printed_lines_is_fixed_once_it_counts_as_a_result(project: Project) -> None:
+    loop = "for name in {'alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta'}:"
+    project.write("train.py", f"import detaudit\ndetaudit.record(loss=1.0, weights=[1.0])\n{loop}\n    print(name)\n")
+    for verb in ("run", "fix"):
+        undecided = project.detaudit(verb, "train.py", "--runs", "2")
+        assert (undecided.code, "detaudit fix train.py --compare all" in undecided.out) == (125, True), undecided.out
+    done = project.detaudit("fix", "train.py", "--format", "json", "--compare", "all")
+    assert (done.code, done.json["verdict"]) == (0, "deterministic"), done.out
+    (hunk,) = done.json["hunks"]
+    assert hunk["new"] == [loop.replace("{", "sorted({").replace("}", "})")]
 
 
 def test_what_no_line_can_do_is_named_as_a_variable(project: Project) -> None:

@@ -79,6 +79,7 @@ def test_a_rare_difference_makes_later_matches_inconclusive(project: Project, ra
     assert rare().code == 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("change", "exit_code"),
     [("rates.csv", 0), ("training.py", 0), ("env", 0), ("notes.txt", 125), ("elsewhere", 0)],
@@ -95,6 +96,7 @@ def test_only_audits_of_the_same_training_count(project: Project, rare: Run, cha
     assert rare().code == exit_code
 
 
+@pytest.mark.full
 def test_matching_runs_of_earlier_audits_are_counted(project: Project, rare: Run) -> None:
     first = folder_of(rare())
     rare("run", "train.py", "--runs", "2", "--recipe", "seeds")

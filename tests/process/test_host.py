@@ -229,6 +229,7 @@ DEEP = """
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("words", [(), pytest.param(("nested",), marks=pytest.mark.slow)])
 def test_a_script_recurses_as_deep_as_without_the_recorder(project: Project, words: tuple[str, ...]) -> None:
     project.write("train.py", DEEP)
@@ -259,6 +260,7 @@ CAPTURE = """
 """
 
 
+@pytest.mark.full
 def test_nothing_is_read_while_a_cuda_graph_is_captured(project: Project) -> None:
     project.write("training.py", TRAINING)
     project.write("train.py", CAPTURE)

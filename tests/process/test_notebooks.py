@@ -34,6 +34,9 @@ QUICK = {
 }
 """The exit status and what the report says."""
 
+IN_EACH_RUN = {"async_order", "fails_late", "global_seed_missing", "own_module", "set_order", "writes_files"}
+"""Those of `make test`."""
+
 WITH_FRAMEWORKS = {
     "sklearn_forest": (1, "cell 3, line 2: RandomForestClassifier.fit() draws"),
     "sklearn_pipeline": (0, "bit-identical"),
@@ -54,7 +57,9 @@ def audited(project: Project, name: str, expected: tuple[int, str]) -> None:
     assert (done.code, expected[1] in done.out) == (expected[0], True), done.out + done.err
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in IN_EACH_RUN else pytest.mark.full) for name in QUICK]
+)
 def test_notebooks_are_audited_as_scripts(project: Project, name: str) -> None:
     audited(project, name, QUICK[name])
 
@@ -86,6 +91,7 @@ def test_a_magic_without_ipython_is_an_error_before_any_run(project: Project) ->
     assert "!echo hello" in done.err
 
 
+@pytest.mark.full
 def test_fix_writes_the_cell_and_nothing_else(project: Project) -> None:
     path = project.folder / "deep" / "thesis.ipynb"
     path.parent.mkdir()

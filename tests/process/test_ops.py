@@ -111,6 +111,7 @@ def test_a_step_whose_operations_match_has_status_0(project: Project) -> None:
     assert found["script"]["steps"] < 1000
 
 
+@pytest.mark.full
 def test_a_script_of_which_no_step_is_recorded_is_inconclusive(project: Project) -> None:
     project.write("fails.py", "raise SystemExit(3)\n")
     failed = project.detaudit("ops", "--script", "fails.py", "-q")

@@ -46,6 +46,7 @@ def open_to_others(folder: Path) -> Iterator[str]:
             yield f"{mode:o} {name}"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("umask", [0o000, 0o022])
 def test_only_the_user_may_read_results(project: Project, umask: int) -> None:
     project.write("train.py", WRITES_A_FILE)
@@ -128,6 +129,7 @@ def test_no_result_holds_a_secret(holder: Project) -> None:
     assert not list(leaks(holder.folder / "trace"))
 
 
+@pytest.mark.full
 def test_no_baseline_holds_a_secret(holder: Project) -> None:
     holder.write("train.py", HOLDS_SECRETS.replace("time.time_ns()", "3"))
     holder.write("detaudit.yaml", f"audits:\n  train:\n    command: {['train.py', *SECRET_WORDS[1:]]}\n    runs: 2\n")

@@ -188,6 +188,7 @@ def test_an_isolated_run(project: Project) -> None:
     assert (code, *first_saved(group)) == (1, "out/m.safetensors", "c")
 
 
+@pytest.mark.full
 def test_a_baseline_with_dated_files(project: Project) -> None:
     script = "save(f'runs/{time.time_ns()}/m.safetensors', w=[SCALE * x for x in w])"
     head = project.write("head.py", SAVING).read_text()

@@ -136,7 +136,7 @@ LINES = """
 """
 
 
-@pytest.mark.parametrize("kind", ["Exception", "TimeoutError"])
+@pytest.mark.parametrize("kind", ["Exception", pytest.param("TimeoutError", marks=pytest.mark.full)])
 def test_no_line_of_the_recorder_keeps_it_from_the_script(project: Project, kind: str) -> None:
     project.write("train.py", LINES)
     bare, recorded = bare_and_recorded(project, "train.py", kind)

@@ -66,7 +66,7 @@ TAPE = """
     ("text", "framework", "steps"),
     [
         (TORCH_OPTIMIZER, "torch", 4),
-        (KERAS_FIT, "tensorflow", 8),
+        pytest.param(KERAS_FIT, "tensorflow", 8, marks=pytest.mark.full),
         pytest.param(TAPE, "tensorflow", 5, marks=pytest.mark.slow),
     ],
     ids=["torch", "keras-fit", "gradient-tape"],
@@ -296,10 +296,12 @@ STAGED = """
 @pytest.mark.parametrize(
     ("place", "code", "stage"),
     [
-        ("INPUT", "features = features + late", "batch"),
+        pytest.param("INPUT", "features = features + late", "batch", marks=pytest.mark.full),
         ("GRADIENT", "model.layers[0].bias.grad += late", "backward"),
         pytest.param("INPUT", "targets = targets + late", "batch", marks=pytest.mark.full),
-        ("INPUT", "targets, error = targets + late, torch.nn.functional.mse_loss", "batch"),
+        pytest.param(
+            "INPUT", "targets, error = targets + late, torch.nn.functional.mse_loss", "batch", marks=pytest.mark.full
+        ),
         pytest.param("INPUT", "np.random.seed(int(1 + late * 1e6))", "rng", marks=pytest.mark.full),
         pytest.param("LOSS", "loss = loss * (1 + late)", "forward", marks=pytest.mark.full),
         pytest.param("WEIGHTS", "with torch.no_grad(): model.layers[0].bias += late", None, marks=pytest.mark.full),

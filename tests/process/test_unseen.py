@@ -66,6 +66,7 @@ def test_helpers_without_a_framework_do_not_count(project: Project) -> None:
     assert done.json["groups"][0]["runs"][0]["unseen"] == []
 
 
+@pytest.mark.full
 def test_a_package_without_an_adapter_beside_a_training_is_inconclusive(project: Project) -> None:
     # As in statsmodels, whose models make such an object of what they fitted.
     project.write("statsmodels/__init__.py", "")

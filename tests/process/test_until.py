@@ -77,6 +77,7 @@ def test_a_training_is_ended_after_a_step(project: Project) -> None:
     assert not [one for one in psutil.process_iter(["cmdline"]) if str(project.folder) in (one.info["cmdline"] or [])]
 
 
+@pytest.mark.full
 def test_a_difference_before_the_step_is_found_and_one_after_it_is_not(project: Project) -> None:
     late = """
     train(after=lambda step: torch.seed() if step == 60 else None)

@@ -54,6 +54,7 @@ def test_the_report_is_that_of_run(project: Project, seeded: str) -> None:
     assert not list(project.folder.joinpath("shared").glob(".*")), "nothing half-written is left"
 
 
+@pytest.mark.full
 def test_a_hash_seed_of_the_caller_does_not_hide_a_difference(project: Project) -> None:
     """Dask sets one in its workers: with it a script whose order of a set matters looked deterministic."""
     project.write("train.py", HASH)
@@ -240,6 +241,7 @@ def test_nothing_is_left_in_the_scratch_folder(project: Project, seeded: str) ->
     assert os.listdir(scratch) == []
 
 
+@pytest.mark.full
 def test_two_plans_share_a_folder(project: Project, seeded: str) -> None:
     first = planned(project, runs=2)
     assert work(project, 1).code == 0

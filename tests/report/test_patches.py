@@ -40,6 +40,7 @@ def edited(text: str, changes: list[dict[str, Any]]) -> str:
     return text
 
 
+@pytest.mark.full
 @given(LINES, LINES, st.booleans(), st.booleans())
 def test_a_log_changes_what_the_diff_changes(a: list[str], b: list[str], a_ends: bool, b_ends: bool) -> None:
     before, after = ("\n".join(one) + "\n" * bool(ends and one) for one, ends in ((a, a_ends), (b, b_ends)))

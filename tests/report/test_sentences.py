@@ -264,18 +264,19 @@ def test_a_flag_that_was_tried(trial: RemedyTrial, expected: list[str]) -> None:
         (
             OutputDifference(path="stdout", kind=OutputKind.WORDS, at="line 3", values=("cat", "dog"), runs=(1, 2)),
             "the trainings match, but the words on stdout (line 3: cat and dog) differ. --ignore-text REGEX leaves "
-            "such text out; --compare training compares the trainings alone",
+            "such text out; --compare training compares the trainings alone, --compare all counts it as a result",
         ),
         (
             OutputDifference(path="a b.csv", kind=OutputKind.AMBIGUOUS, at="row 1", values=("1.5", "1.6")),
             "the trainings match, but a b.csv (row 1: 1.5 and 1.6) differs, which may be a measurement or a result. "
             "--ignore 'a b.csv' leaves the file out, --artifact 'a b.csv' compares its bytes; --compare training "
-            "compares the trainings alone",
+            "compares the trainings alone, --compare all counts it as a result",
         ),
         (
             OutputDifference(path="a.npz", kind=OutputKind.UNREADABLE, problem="is cut off"),
             "the trainings match, but a.npz differs and cannot be read: is cut off. --ignore a.npz leaves the file "
-            "out, --artifact a.npz compares its bytes; --compare training compares the trainings alone",
+            "out, --artifact a.npz compares its bytes; --compare training compares the trainings alone, "
+            "--compare all counts it as a result",
         ),
     ],
 )

@@ -33,6 +33,7 @@ def test_a_label_says_what_must_be_named(name: str) -> None:
     assert label.get("secret", "\0") not in text
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", LABELS)
 def test_a_label_agrees_with_two_runs_without_detaudit(name: str) -> None:
     label, measured = LABELS[name], twice.known().get(name, {})

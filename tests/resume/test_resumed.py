@@ -62,6 +62,7 @@ def test_a_lost_momentum_is_named_and_is_not_in_the_checkpoint(project: Project)
     )
 
 
+@pytest.mark.full
 def test_each_stop_is_tried_and_a_generator_has_its_name(project: Project) -> None:
     code = BY_NAME["numpy-rng"].code.replace("    np.savez(", "    if step % 4 == 3: np.savez(")
     project.write("train.py", code)
@@ -132,6 +133,7 @@ for step in range(start, 20):
 """A script that finishes its step when it is stopped, saves and leaves."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("every", "status"), [("99", "0"), ("8", "143")])
 def test_a_script_that_saves_when_it_is_stopped_is_stopped_in_the_middle_and_early(
     project: Project, every: str, status: str

@@ -120,7 +120,7 @@ JOBLIB = b"cjoblib.numpy_pickle\nNumpyArrayWrapper\n)\x81}(" + short("dtype") + 
         short("module") + LISTS + b"\x93",
         LISTS + b"h\x05\x93",
         BIG + b"h\x01\x93" * 1000,
-        BIG + b"(" + b"h\x01" * 4000 + b"l",
+        pytest.param(BIG + b"(" + b"h\x01" * 4000 + b"l", marks=pytest.mark.full),
         CHAIN,
         b"ctorch._utils\n_rebuild_tensor_v2\n((" + short("a") + b"tQ" + LISTS + LISTS + LISTS + b"tR",
         b"cnumpy\ndtype\n(" + LISTS + b"tR",

@@ -143,6 +143,7 @@ def test_other_threads_are_recorded(ops: list[OpLine]) -> None:
     assert "# in a thread" in line(first)
 
 
+@pytest.mark.full
 def test_a_task_of_a_pool_is_identified_by_its_number(tmp_path: Path) -> None:
     script = """
 import torch
@@ -160,6 +161,7 @@ with ThreadPoolExecutor(2) as pool:
     assert {op.thread: op.ins[0][0] for op in again} == digests
 
 
+@pytest.mark.full
 def test_a_write_outside_torch_changes_the_digest(tmp_path: Path) -> None:
     script = """
 import numpy as np, torch
@@ -183,6 +185,7 @@ def test_the_tensors_of_one_operation(tmp_path: Path) -> None:
     assert given.read_bytes() == b"\0\0\0\0\0\0\0@\0\0\x80@"
 
 
+@pytest.mark.full
 def test_only_operations_that_are_known_to_race(tmp_path: Path) -> None:
     script = """
 import torch
@@ -279,6 +282,7 @@ model(torch.ones(1, 2))
     assert all(op.ins and op.outs and op.line == 6 for op in ops)
 
 
+@pytest.mark.full
 def test_numbers_given_to_an_operation(tmp_path: Path) -> None:
     script = """
 import torch
@@ -298,6 +302,7 @@ torch.relu(x)
     }  # fmt: skip
 
 
+@pytest.mark.full
 def test_where_parts_of_a_tensor_begin(tmp_path: Path) -> None:
     script = """
 import torch
@@ -312,6 +317,7 @@ x * 1.0
     assert given == {4: {f"{start}1": "6", f"{start}2": "0"}, 5: {"2": "2", f"{start}1": "4"}, 6: {"2": "1.0"}}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "option",
     [

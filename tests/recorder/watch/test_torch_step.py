@@ -109,6 +109,7 @@ def test_what_is_left_out_has_its_reason(log: Path) -> None:
     assert {reason for reason, _ in found} == {"view", "uninitialized", "custom", "generator", "argument"}
 
 
+@pytest.mark.full
 def test_numbers_that_need_too_much_are_drawn_and_integers_left_out(tmp_path: Path) -> None:
     noted, end = scan.read(run(tmp_path, most=8))
     assert end is not None
@@ -117,11 +118,13 @@ def test_numbers_that_need_too_much_are_drawn_and_integers_left_out(tmp_path: Pa
     assert [one.storages[0].file for one in of(noted, "exp")] == [""]
 
 
+@pytest.mark.full
 def test_a_step_that_was_not_done_has_no_end(tmp_path: Path) -> None:
     script = SCRIPT.replace("    loss = ", "    if number == 1:\n        break\n    loss = ")
     assert scan.read(run(tmp_path, script))[1] is None
 
 
+@pytest.mark.full
 def test_a_forked_child_notes_nothing_of_its_parent(tmp_path: Path) -> None:
     forks = "    if number == 1 and not __import__('os').fork():\n        raise SystemExit\n    loss = "
     noted, end = scan.read(run(tmp_path, SCRIPT.replace("    loss = ", forks)))
