@@ -35,6 +35,8 @@ LENGTHY = {
     "docs/tutorial.md",
 }
 """Pages whose short commands take half a minute and more together, so that only ``make test-pages`` runs them."""
+WITH_FULL = {"docs/evidence.md", "docs/how-to/cluster.md", "docs/how-to/ddp.md"}
+"""Pages whose short commands take a quarter of a minute, so that ``make test-full`` runs them."""
 
 NOT_HERE = [block for page in PAGES.values() for block in page if block.not_here]
 
@@ -92,9 +94,11 @@ class Reader:
         assert lost is None, f"the page shows {lost!r}: {where}"
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=[pytest.mark.pages] if page in LENGTHY else []) for page in SHORT]
-)
+def _ring(page: str) -> Sequence[pytest.MarkDecorator]:
+    return [pytest.mark.pages] if page in LENGTHY else [pytest.mark.full] if page in WITH_FULL else []
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, marks=_ring(page)) for page in SHORT])
 def test_the_commands_of_a_page_do_what_it_shows(page: str, tmp_path: Path) -> None:
     Reader(tmp_path).does([block for block in PAGES[page] if not block.full])
 

@@ -66,6 +66,7 @@ def folder_of(done: Finished) -> str:
     return str(step["command"].split()[-1])
 
 
+@pytest.mark.full
 def test_a_rare_difference_makes_later_matches_inconclusive(project: Project, rare: Run) -> None:
     assert [rare(before=before).code for before in (0, 3)] == [0, 1]
     done = rare()

@@ -68,6 +68,7 @@ def recorded_lines(project: Project) -> list[dict[str, Any]]:
     return [line for path in logs for line in entries(path)]
 
 
+@pytest.mark.full
 def test_no_tensor_is_changed_by_being_read(project: Project) -> None:
     project.write("training.py", TRAINING)
     project.write("train.py", TENSORS)
