@@ -139,13 +139,13 @@ class SettingsRecorder:
     def _finish(self) -> None:
         if not self._sink.started:
             return  # a forked helper without records does not need an event log for this
-        environ = {**self._environ, "end": _variables()}
+        environ, files = {**self._environ, "end": _variables()}, _files(self._script)
         line: dict[str, object] = {
             "k": "settings",
             "values": read_settings(),
             "environ": environ,
-            "files": _files(self._script, (".py", ".ipynb")),
-            "extensions": _files("", _EXTENSIONS),
+            "files": [file for file in files if file.endswith((".py", ".ipynb"))][: wire.MOST_SOURCE_FILES],
+            "extensions": [file for file in files if file.endswith(_EXTENSIONS)][: wire.MOST_SOURCE_FILES],
             "versions": _versions(),
             "packages": [path for path in sys.path if path.endswith(_PACKAGES)],
         }
@@ -175,8 +175,8 @@ def _versions() -> dict[str, str]:
     return {name: str(_own(module, "__version__") or "") for name, module in present if module is not None}
 
 
-def _files(script: str, suffixes: tuple[str, ...]) -> list[str]:
-    """Return the files of user code with these suffixes that are loaded."""
+def _files(script: str) -> list[str]:
+    """Return the files of user code that are loaded."""
     files = [script, *[_own(module, "__file__") for module in list(sys.modules.values())]]
-    own = [file for file in files if isinstance(file, str) and file.endswith(suffixes) and frames.is_user_code(file)]
-    return sorted({os.path.abspath(file) for file in own})[: wire.MOST_SOURCE_FILES]
+    own = [file for file in files if isinstance(file, str) and frames.is_user_code(file)]
+    return sorted({os.path.abspath(file) for file in own})
