@@ -168,6 +168,7 @@ Its kinds of lines are:
 
 from __future__ import annotations
 
+import hashlib
 import math
 import struct
 
@@ -229,6 +230,9 @@ MAIN_THREAD = "MainThread"
 
 ENV_PAD = "DETAUDIT_PAD"
 """Filler that makes the environments of all runs equally large, because the size of the environment moves addresses."""
+
+MOST_SEEDS = 20
+"""Of each line that seeds, so many seeds are recorded: those with the lowest ``seed_number``."""
 
 MOST_SOURCE_FILES = 1_000
 """The source files of the user that a process names at most."""
@@ -460,6 +464,11 @@ def started(fields: Sequence[str]) -> int:
 def affects_determinism(variable: str) -> bool:
     """Return whether an environment variable may be recorded. All others may be secrets and are never recorded."""
     return variable in VARIABLES or variable.startswith(PREFIXES)
+
+
+def seed_number(seed: str) -> int:
+    """Return the number by which a seed is among those that are recorded, whenever and wherever it is set."""
+    return int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "little")
 
 
 def add_up(parts: Sequence[float]) -> float:

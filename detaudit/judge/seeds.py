@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from detaudit import wire
 from detaudit.model import Source, SourceKind
 from detaudit.runs.log import Process, display_path
 
@@ -36,6 +37,9 @@ _ALWAYS = (
 )
 """What must or may differ, whether or not it was observed to."""
 
+_SEEDS = frozenset({SourceKind.SEED, SourceKind.CLOCK, SourceKind.PROCESS_ID, SourceKind.UNSEEDED})
+"""What a call that seeds may be."""
+
 _RANKS = tuple(SourceKind)
 """What was observed to differ comes first."""
 
@@ -55,12 +59,12 @@ def sources(runs: Sequence[Seen]) -> tuple[Source, ...]:
 def _kind(seen: Sequence[Calls]) -> SourceKind | None:
     """Return what a line did, from what each run recorded there; None if it did the same in all of them."""
     kinds = {kind for run in seen for kind, _ in run}
+    values = [{value for _, value in run} for run in seen]
     if kinds == {SourceKind.COMPLETION_ORDER}:
-        values = [{value for _, value in run} for run in seen]
         return SourceKind.COMPLETION_ORDER if _completion_differs(values) else None
-    if kinds == {SourceKind.HYPERPARAMETER} and not _differ([{value for _, value in run} for run in seen]):
+    if kinds == {SourceKind.HYPERPARAMETER} and not _differ(values):
         return None
-    if not _differ([{value for _, value in run} for run in seen]):
+    if not _differ(_comparable(values) if kinds <= _SEEDS else values):
         return next((kind for kind in _ALWAYS if kind in kinds), None)
     if kinds == {SourceKind.LISTING_ORDER}:
         names = [{value.partition("/")[2] for _, value in run} for run in seen]
@@ -83,6 +87,13 @@ def _global_generators(seen: Sequence[Calls]) -> tuple[str, ...]:
 def _differ(values: Sequence[set[str]]) -> bool:
     """Whether two runs recorded different values; fewer calls in one of them are no proof of that."""
     return any(not (a <= b or b <= a) for a in values for b in values)
+
+
+def _comparable(seeds: Sequence[set[str]]) -> list[set[str]]:
+    """Return of the seeds of each run those that every run would have recorded; see MOST_SEEDS in wire.py."""
+    numbers = [sorted(map(wire.seed_number, one)) for one in seeds]
+    highest = min((one[wire.MOST_SEEDS - 1] for one in numbers if len(one) >= wire.MOST_SEEDS), default=None)
+    return [{seed for seed in one if highest is None or wire.seed_number(seed) <= highest} for one in seeds]
 
 
 def _completion_differs(runs: Sequence[set[str]]) -> bool:

@@ -1,11 +1,13 @@
 """A line is a source if it used no seed, or different ones between runs; what was observed to differ comes first."""
 
+import random
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detaudit import wire
 from detaudit.judge.seeds import Calls, Seen, seen_in, sources
 from detaudit.model import Source, SourceKind
 from detaudit.runs.log import Process
@@ -27,6 +29,20 @@ def test_seeds_that_differ_between_runs_are_named(values: list[set[str]]) -> Non
     runs: list[Seen] = [{AT: calls(SourceKind.SEED, *given_)} for given_ in values]
     contradict = any(a - b and b - a for a in values for b in values)  # not only more of the same
     assert sources(runs) == ((source(SourceKind.SEED),) if contradict else ())
+
+
+@given(st.sets(st.integers(0, 500), min_size=30), st.randoms(use_true_random=False))
+def test_the_same_seeds_in_another_order_or_fewer_of_them_are_no_difference(
+    numbers: set[int], chance: random.Random
+) -> None:
+    def run(seeds: list[int]) -> Seen:
+        lowest = sorted(map(str, seeds), key=wire.seed_number)[: wire.MOST_SEEDS]
+        early = [str(seed) for seed in chance.sample(seeds, 5)]  # recorded until lower ones came
+        return {AT: calls(SourceKind.SEED, *dict.fromkeys([*early, *lowest]))}
+
+    seeds = list(numbers)
+    assert sources([run(seeds), run(seeds), run(seeds[:25])]) == ()
+    assert sources([run(seeds), run([seed + 1000 for seed in seeds])]) == (source(SourceKind.SEED),)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import os
 import sys
 import time
@@ -61,6 +62,7 @@ _CHOSEN = 10**6
 _started = time.time_ns()
 _of_the_clock: set[float] = set()
 _calls: dict[tuple[str, str, int], int] = {}
+_lowest: dict[tuple[str, str, int], list[int]] = {}
 _written: set[tuple[str, str, int, str]] = set()
 _observed = 0
 
@@ -86,6 +88,20 @@ def has_room(what: str, location: tuple[str, int]) -> bool:
     if calls >= _MOST_OF_A_LINE or (calls == 0 and len(_calls) >= _MOST):
         return False
     _calls[key] = calls + 1
+    return True
+
+
+def _is_recorded(what: str, location: tuple[str, int], seed: str) -> bool:
+    """Return whether a seed is among the lowest of its line: the same calls in another order leave the same seeds."""
+    key = (what, *location)
+    if key not in _lowest and len(_lowest) >= _MOST:
+        return False
+    lowest, number = _lowest.setdefault(key, []), wire.seed_number(seed)
+    at = bisect.bisect_left(lowest, number)
+    if at == wire.MOST_SEEDS or lowest[at : at + 1] == [number]:
+        return False
+    lowest.insert(at, number)
+    del lowest[wire.MOST_SEEDS :]
     return True
 
 
@@ -169,10 +185,11 @@ def _before(module: Any, dotted: str, sink: Sink, observe: Observer) -> None:
 def _seeding(sink: Sink, what: str, skip: int = 0, through: Container[str] | None = None) -> Observer:
     def observe(frame: FrameType | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         user_frame = frames.user_frame(frame, through)
-        if user_frame is not None and has_room(what, frames.location(user_frame)):
-            kind, value = _described(args[skip:], kwargs)
-            if not (kind == "unseeded" and what in repeatable):
-                write(sink, kind, what, frames.location(user_frame), value)
+        if user_frame is None:
+            return
+        (kind, value), location = _described(args[skip:], kwargs), frames.location(user_frame)
+        if not (kind == "unseeded" and what in repeatable) and _is_recorded(what, location, value):
+            write(sink, kind, what, location, value)
 
     return observe
 
