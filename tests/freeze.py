@@ -34,7 +34,8 @@ _CHANGES = {"t", "time", "pid", "ppid", "port", "identity", "program", "environ"
             "ended", "host"}  # fmt: skip
 """Keys of lines of event logs whose values no two runs share."""
 
-_REPORTED = ("kind", "verdict", "outcome", "needed", "not_needed", "interrupted")
+_REPORTED = ("kind", "verdict", "outcome", "interrupted")
+_FLAGS = ("needed", "not_needed")
 
 
 def labeled() -> list[str]:
@@ -86,6 +87,7 @@ def said(folder: Path) -> dict[str, Any]:
     for path in sorted(folder.glob("*/*.json")):
         report, name = json.loads(path.read_text()), f"{path.parent.name} {path.stem}"
         found[name] = {key: report[key] for key in _REPORTED if key in report}
+        found[name] |= {key: [one["flag"] for one in report[key]] for key in _FLAGS if report.get(key)}
         groups = report.get("groups", ())
         found[f"{name}: recipes in their order"] = [one["recipe"] for one in groups] if path.stem != "trace" else []
         for group in groups if path.stem == "logs" else ():
