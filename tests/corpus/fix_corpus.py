@@ -31,7 +31,7 @@ _TIMES = """
 ## Time
 
 `detaudit fix`, `bisect` and `trace` of the same script, one after the other. The bound is the bisection and one trace
-for each change. Seconds are those of whole commands on two cores with much other work on them; runs say more.
+for each change. Seconds are those of whole commands on two cores, one other command beside them; runs say more.
 
 | script | fix | bisect | trace | changes | bound |
 |---|---|---|---|---|---|
