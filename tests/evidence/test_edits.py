@@ -102,6 +102,7 @@ def test_an_edit_of_the_report_is_noticed_even_if_the_hashes_are_made_to_fit(
     assert tried > 30
 
 
+@pytest.mark.full
 def test_an_edit_of_any_field_of_the_statement_is_noticed(matching: Kept) -> None:
     contents = matching.members()
     document = msgspec.json.decode(contents[NAME])

@@ -95,6 +95,7 @@ def test_how_long_a_fit_took_is_no_result(project: Project, name: str) -> None:
     assert project.run("train.py", "--runs", "2").code == 0
 
 
+@pytest.mark.full
 def test_an_estimator_with_nothing_but_clocks_is_inconclusive(project: Project) -> None:
     project.write(
         "train.py",

@@ -86,6 +86,7 @@ EXPECTED = [
 ]
 
 
+@pytest.mark.full
 def test_each_outermost_fit_is_a_step_and_times_and_workers_do_not_count(project: Project) -> None:
     project.write("train.py", DATA + MANY)
     done = project.run("train.py", "--runs", "2")

@@ -136,6 +136,7 @@ def test_how_often_a_benchmark_repeats_a_call_is_no_difference(
     assert done.code == code, done.out
 
 
+@pytest.mark.full
 def test_an_evaluation_in_training_mode_is_not(project: Project) -> None:
     project.write("evaluate.py", EVALUATED + "    torch.seed()\n    model.train()\n    model(x)\n    model(x)\n")
     done = project.detaudit("run", "evaluate.py", "--runs", "2", "--full")

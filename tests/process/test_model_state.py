@@ -108,6 +108,7 @@ def scripts(names: Iterable[str]) -> list[object]:
     return [first, *[pytest.param(name, marks=pytest.mark.slow) for name in rest]]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", scripts(DIFFERENT))
 def test_a_state_that_differs_is_named(project: Project, name: str) -> None:
     text, step, site = DIFFERENT[name]

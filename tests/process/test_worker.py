@@ -38,6 +38,7 @@ def fingerprints(report: dict[str, Any]) -> list[object]:
     return [(run["status"], run["steps"], run["ranks"]) for run in group["runs"]]
 
 
+@pytest.mark.full
 def test_the_report_is_that_of_run(project: Project, seeded: str) -> None:
     planned(project)
     for run in (2, 3, 1):
