@@ -28,7 +28,7 @@ from detaudit.model import (
     Verdict,
     Warning,
 )
-from detaudit.model.outputs import Compare, OutputKind
+from detaudit.model.outputs import Compare
 from detaudit.model.problems import EarlierRunsDiffer, OutputsOpen
 from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
 
@@ -137,8 +137,7 @@ def comparing_step(settings: Settings, groups: Sequence[Group], verb: str) -> tu
 
 def _open(groups: Sequence[Group]) -> bool:
     """Whether something that was read of the runs differs and may be a result, while their trainings match."""
-    reasons = [group.reason for group in groups]
-    return any(isinstance(one, OutputsOpen) and one.first.kind is not OutputKind.UNREAD for one in reasons)
+    return any(isinstance(group.reason, OutputsOpen) and group.reason.first.may_decide for group in groups)
 
 
 def _file(groups: Sequence[Group]) -> str:

@@ -1,5 +1,6 @@
 """Find lines of user code that introduce unseeded randomness, from the records of several runs."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -84,16 +85,16 @@ def _global_generators(seen: Sequence[Calls]) -> tuple[str, ...]:
     return tuple(sorted({value for run in seen for kind, value in run if kind is SourceKind.UNSEEDED and value}))
 
 
-def _differ(values: Sequence[set[str]]) -> bool:
+def _differ(values: Sequence[set[str]] | Sequence[set[int]]) -> bool:
     """Whether two runs recorded different values; fewer calls in one of them are no proof of that."""
     return any(not (a <= b or b <= a) for a in values for b in values)
 
 
-def _comparable(seeds: Sequence[set[str]]) -> list[set[str]]:
-    """Return of the seeds of each run those that every run would have recorded; see MOST_SEEDS in wire.py."""
-    numbers = [sorted(map(wire.seed_number, one)) for one in seeds]
-    highest = min((one[wire.MOST_SEEDS - 1] for one in numbers if len(one) >= wire.MOST_SEEDS), default=None)
-    return [{seed for seed in one if highest is None or wire.seed_number(seed) <= highest} for one in seeds]
+def _comparable(seeds: Sequence[set[str]]) -> list[set[int]]:
+    """Return of each run the numbers of the seeds that every run would have recorded; see MOST_SEEDS in wire.py."""
+    runs = [sorted(map(wire.seed_number, one)) for one in seeds]
+    highest = min((one[wire.MOST_SEEDS - 1] for one in runs if len(one) >= wire.MOST_SEEDS), default=math.inf)
+    return [{number for number in one if number <= highest} for one in runs]
 
 
 def _completion_differs(runs: Sequence[set[str]]) -> bool:

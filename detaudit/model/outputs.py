@@ -232,6 +232,11 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
         """Whether nobody can say if the results of the two runs differ."""
         return self.kind in OPEN
 
+    @property
+    def may_decide(self) -> bool:
+        """Whether it is open and can be counted as a result."""
+        return self.open and self.kind is not OutputKind.UNREAD
+
     def text(self) -> str:
         """Return what differs: ``submission.csv (row 1, target: 3.41 and 3.39)``."""
         inside = ": ".join(part for part in (self.at, self._shown()) if part)
@@ -293,7 +298,7 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
                 said = f"{self.path} differs and cannot be read: {self.problem}"
         others = f", and {count(more, 'more difference')} like this" if more else ""
         others += f" ({others_in})" if more and others_in else ""
-        as_result = "" if self.kind is OutputKind.UNREAD else ", --compare all counts it as a result"
+        as_result = ", --compare all counts it as a result" if self.may_decide else ""
         return (
             f"the trainings match, but {said}{others}. {self.settling()}; --compare training compares the trainings "
             f"alone{as_result}"

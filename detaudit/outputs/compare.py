@@ -65,7 +65,7 @@ def _undecided(one: OutputDifference) -> OutputDifference:
 
 
 def _decided(one: OutputDifference) -> OutputDifference:
-    return replace(one, kind=OutputKind.VALUE) if one.open and one.kind is not OutputKind.UNREAD else one
+    return replace(one, kind=OutputKind.VALUE) if one.may_decide else one
 
 
 def _files(a: Outputs, b: Outputs, guesses: Sequence[frozenset[int]]) -> Iterator[OutputDifference]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import os
 import sys
 import time
@@ -62,7 +61,7 @@ _CHOSEN = 10**6
 _started = time.time_ns()
 _of_the_clock: set[float] = set()
 _calls: dict[tuple[str, str, int], int] = {}
-_lowest: dict[tuple[str, str, int], list[int]] = {}
+_seeds: dict[tuple[str, str, int], set[int]] = {}
 _written: set[tuple[str, str, int, str]] = set()
 _observed = 0
 
@@ -92,16 +91,17 @@ def has_room(what: str, location: tuple[str, int]) -> bool:
 
 
 def _is_recorded(what: str, location: tuple[str, int], seed: str) -> bool:
-    """Return whether a seed is among the lowest of its line: the same calls in another order leave the same seeds."""
+    """Return whether a seed is among the lowest of its line: the same calls in another order leave the same seeds.
+
+    Threads call this at the same time, without a lock, which a fork could leave taken: then more seeds are recorded.
+    """
     key = (what, *location)
-    if key not in _lowest and len(_lowest) >= _MOST:
+    if key not in _seeds and len(_seeds) >= _MOST:
         return False
-    lowest, number = _lowest.setdefault(key, []), wire.seed_number(seed)
-    at = bisect.bisect_left(lowest, number)
-    if at == wire.MOST_SEEDS or lowest[at : at + 1] == [number]:
+    known, number = _seeds.setdefault(key, set()), wire.seed_number(seed)
+    if number in known or (len(known) >= wire.MOST_SEEDS and number > sorted(known)[wire.MOST_SEEDS - 1]):
         return False
-    lowest.insert(at, number)
-    del lowest[wire.MOST_SEEDS :]
+    known.add(number)
     return True
 
 

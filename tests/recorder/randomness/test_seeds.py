@@ -7,6 +7,7 @@ import random
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -44,7 +45,7 @@ def sink(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(os, "supports_fd", set(os.supports_fd))
     seeds._written.clear()
     seeds._calls.clear()
-    seeds._lowest.clear()
+    seeds._seeds.clear()
     monkeypatch.setattr(seeds, "_observed", 0)
     stop_the_clock(monkeypatch)
     return Lines()
@@ -90,6 +91,19 @@ def test_of_one_line_seeds_are_kept_that_do_not_depend_on_the_order(sink: Any, i
     lowest = sorted(map(str, range(1000)), key=wire.seed_number)[: wire.MOST_SEEDS]
     assert {*lowest} <= {line["value"] for line in sink.found}
     assert len(sink.found) < 10 * wire.MOST_SEEDS
+
+
+def test_seeds_of_threads_beside_each_other_are_kept_all_the_same(sink: Any) -> None:
+    seeds.watch(random, "random", sink)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda number: random.seed(number), range(1000)))
+    finally:
+        sys.setswitchinterval(interval)
+    lowest = sorted(map(str, range(1000)), key=wire.seed_number)[: wire.MOST_SEEDS]
+    assert {*lowest} <= {line["value"] for line in sink.found}
 
 
 def test_only_the_first_calls_are_looked_at(sink: Any) -> None:
