@@ -906,8 +906,11 @@ class _Comparison:
         self.ours.begin()
         self.theirs.begin()
         one, two = self._differing(a, b)
-        if Counter(line.words for line in one) != Counter(line.words for line in two) and self._same_pieces(one, two):
+        other_words = Counter(line.words for line in one) != Counter(line.words for line in two)
+        if other_words and self._same_pieces(one, two):
             return []  # several writers tore them apart differently
+        if not self._alone and self._same_whole_lines((a, one, self.ours), (b, two, self.theirs)):
+            return []
         alike: defaultdict[str, tuple[list[_Parsed], list[_Parsed]]] = defaultdict(lambda: ([], []))
         for side, lines in enumerate((one, two)):
             for line in lines:
@@ -1033,6 +1036,24 @@ class _Comparison:
     def _same_pieces(self, a: list[_Parsed], b: list[_Parsed]) -> bool:
         return _same_pieces(a, b, self._alone)
 
+    def _same_whole_lines(self, *sides: tuple[Sequence[str], list[_Parsed], _Parser]) -> bool:
+        """Return whether the lines that differ, of all that each text has, are the same lines with ends that come late.
+
+        A line may consist of others if their words are those of lines, and its missing ends are empty lines elsewhere.
+        """
+        words, counters = set[str](), list[Counter[tuple[str, ...]]]()
+        for lines, _, parser in sides:
+            of_each_shape = {line.translate(_ZEROS): line for line in lines}.values()
+            words |= {_without_blanks(parser.parse(parser.line(line).strip()).words) for line in of_each_shape}
+        words = {one for one in words if any(map(str.isalpha, one))}
+        words = {one for one in words if _untorn(one, words) == [one]}
+        for lines, differing, _ in sides:
+            in_lines = [_lines_in(line, words) for line in differing]
+            if sum(len(one) - 1 for one in in_lines) > sum(not line.strip() for line in lines):
+                return False
+            counters.append(Counter(piece for one in in_lines for piece in one))
+        return counters[0] == counters[1]
+
     def _words(self, a: list[_Parsed], b: list[_Parsed]) -> None:
         """Note the lines that only one has, unless writers only tore them apart differently."""
         if not (a or b) or self._same_pieces(a, b):
@@ -1097,7 +1118,22 @@ def _visible(line: _Parsed) -> str:
     shown = parts[0]
     for part, (role, text) in zip(parts[1:], results, strict=False):
         shown += (text.strip() if role in (Role.RESULT, Role.OPEN) else "\0") + part
-    return "".join(shown.split())
+    return _without_blanks(shown)
+
+
+def _lines_in(line: _Parsed, words: set[str]) -> list[tuple[str, ...]]:
+    """Return the words and results of the lines with these ``words`` that a line consists of, or of itself."""
+    values = [text if role in (Role.RESULT, Role.OPEN) else "" for role, text in line.values]
+    pieces = []
+    for piece in _untorn(_without_blanks(line.words), words):
+        count = piece.count("\0")
+        pieces.append((piece, *values[:count]))
+        del values[:count]
+    return [*pieces[:-1], (*pieces[-1], *values)] if pieces else [tuple(values)]
+
+
+def _without_blanks(text: str) -> str:
+    return "".join(text.split())
 
 
 _MOST_TORN = 200

@@ -546,6 +546,22 @@ def test_torn_lines_that_look_like_whole_ones_are_put_together() -> None:
     assert serious(differences("a 1\nb 2\n", "a 2\nb 1\n")) != []
 
 
+def test_other_lines_that_are_torn_with_the_same_words_are_put_together() -> None:
+    a = "item 1 doneitem 2 done\n\nitem 3 done\nitem 4 done\n"
+    b = "item 3 doneitem 4 done\n\nitem 1 done\nitem 2 done\n"
+    assert serious(differences(a, b)) == []
+    assert serious(differences(a, b.replace("item 2", "item 5"))) != []
+    overlapping = "item 1 doneitem 3 done\n\nitem 2 done\nitem 4 done\n"
+    assert serious(differences(a, overlapping)) == []
+    three = "item 1 doneitem 3 doneitem 4 done\n\n\nitem 2 done\n"
+    assert serious(differences(a, three)) == []
+    more = "item 1 doneitem 4 done\n\nitem 3 doneitem 2 done\n\n"
+    assert serious(differences(a + "item 5 done\n", more + "item 5 done\n")) == []
+    assert serious(differences(a + "item 5 done\n", more + "item 6 done\n")) != []
+    assert serious(differences("accuracy 0.91\n1\n\n", "accuracy 0.9\n11\n\n")) != []
+    assert serious(differences("a 1 b 2\na 2\nb 1\n", "a 2 b 1\na 1\nb 2\n")) != []
+
+
 def test_the_name_of_a_column_says_more_than_that_of_a_row() -> None:
     table = "| Action | Mean time (s) | Calls |\n| MyTimer.reset | {} | {} |"
     assert serious(differences(table.format("1.4e-06", 3), table.format("1.5e-06", 3))) == []
