@@ -8,11 +8,11 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
-from detaudit.config.flags import Catalogue, load_catalogue
+from detaudit.config.flags import load_catalogue
 from tests.corpus.audit_corpus import Kept, detaudit
 from tests.corpus.measure import HERE
 
@@ -20,8 +20,9 @@ _HEAD = """# Corpus results: fix
 
 Written by `make test-corpus-fixes` (it can be resumed): `detaudit fix` of scripts whose culprit
 (tests/corpus/culprits.yaml) an edit can fix. *Right* is the number of times that runs matched with the changes, and
-each change is one of a labeled line, or a setting for a labeled cause. *Runs* are all runs, the median over the
-repetitions.
+each change is one of a labeled line, a setting for a labeled cause, or a flag of a labeled answer
+(tests/corpus/answers.yaml): the culprit of a script with several causes is the first of them. *Runs* are all runs, the
+median over the repetitions.
 
 | script | right | changes | runs |
 |---|---|---|---|
@@ -81,13 +82,25 @@ def fix(script: str) -> Fixed:
     return Fixed(report["verdict"], changes, report["total_runs"])
 
 
-def right(label: dict[str, Any], fixed: Fixed, catalogue: Catalogue) -> bool:
-    """Return whether runs match, and each change is that of a labeled line or a setting for a labeled cause."""
-    causes = {label["cause"]} if isinstance(label["cause"], str) else {*label["cause"]}
-    return fixed.verdict == "deterministic" and all(
-        any(text in old for text in label["lines"]) or (flag and causes & {*map(str, catalogue.get(flag).causes)})
-        for old, _, flag in fixed.changes
-    )
+class Right:
+    """Judges fixes by the labels of lines, of causes and of the flags that a bisection may answer."""
+
+    def __init__(self) -> None:
+        self._labels = yaml.safe_load((HERE / "culprits.yaml").read_text())
+        self._answers = yaml.safe_load((HERE / "answers.yaml").read_text())
+        self._catalogue = load_catalogue()
+
+    def __call__(self, script: str, fixed: Fixed) -> bool:
+        """Return whether runs match, and each change is right."""
+        label = self._labels[script]
+        causes = {label["cause"]} if isinstance(label["cause"], str) else {*label["cause"]}
+        flags = {flag for answer in self._answers.get(script) or () for flag in answer}
+        return fixed.verdict == "deterministic" and all(
+            any(text in old for text in label["lines"])
+            or flag in flags
+            or (flag and causes & {*map(str, self._catalogue.get(flag).causes)})
+            for old, _, flag in fixed.changes
+        )
 
 
 def timed(script: str) -> Timed:
@@ -102,16 +115,16 @@ def timed(script: str) -> Timed:
     return Timed(runs, seconds, changes)
 
 
-def table(seen: dict[str, list[Fixed]], labels: dict[str, dict[str, Any]], times: dict[str, Timed]) -> str:
+def table(seen: dict[str, list[Fixed]], right: Right, times: dict[str, Timed]) -> str:
     """Return the results as Markdown."""
-    catalogue, lines = load_catalogue(), list[str]()
+    lines = list[str]()
     for script, fixes in seen.items():
-        good = [right(labels[script], one, catalogue) for one in fixes]
+        good = [right(script, one) for one in fixes]
         shown = dict.fromkeys("; ".join(f"`{new}`" for _, new, _ in one.changes) or "nothing" for one in fixes)
         runs = sorted(one.runs for one in fixes)[len(fixes) // 2]
         lines.append(f"| {script} | {sum(good)} of {len(good)} | {' or '.join(shown)} | {runs} |")
     total = sum(map(len, seen.values()))
-    good_ones = sum(right(labels[script], one, catalogue) for script, fixes in seen.items() for one in fixes)
+    good_ones = sum(right(script, one) for script, fixes in seen.items() for one in fixes)
     text = (
         _HEAD
         + "\n".join(lines)
@@ -133,19 +146,18 @@ def main() -> int:
     parser.add_argument("--no-times", action="store_true", help="do not measure what is not known of the time")
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
-    labels = yaml.safe_load((HERE / "culprits.yaml").read_text())
-    kept, seen = Kept("fix", Fixed), dict[str, list[Fixed]]()
+    right, kept, seen = Right(), Kept("fix", Fixed), dict[str, list[Fixed]]()
     for script in options.scripts or SCRIPTS:
         while len(kept.of(script, "")) < options.repeats:
             kept.add(script, "", fix(script))
             print(script, *kept.of(script, "")[-1], file=sys.stderr, flush=True)
         seen[script] = kept.of(script, "")[: options.repeats]
     times = measured_times([one for one in TIMED if one in seen], measure=not options.no_times)
-    text = table(seen, labels, times)
+    text = table(seen, right, times)
     print(text)
     if options.write:
         options.write.write_text(text)
-    return 0 if all(right(labels[one], fixed, load_catalogue()) for one in seen for fixed in seen[one]) else 1
+    return 0 if all(right(one, fixed) for one in seen for fixed in seen[one]) else 1
 
 
 def measured_times(scripts: Sequence[str], measure: bool) -> dict[str, Timed]:
