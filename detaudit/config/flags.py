@@ -111,11 +111,6 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return BEFORE_START if self.when == "before-start" else f"after import {self.imported}"
 
     @property
-    def is_line(self) -> bool:
-        """Whether ``by_hand`` is a line to paste; what a patch does belongs at many places of a script."""
-        return not (self.by_hand_only or self.patch)
-
-    @property
     def needs_value(self) -> bool:
         """Whether it still lacks the value that it takes."""
         return bool(self.parameter) and not self.value

@@ -517,12 +517,6 @@ class LeftoverFiles:
         with self._lock:
             self._folders.update(made)
 
-    @property
-    def made_folders(self) -> tuple[str, ...]:
-        """Folders that did not exist before the audit."""
-        with self._lock:
-            return tuple(sorted(self._folders))
-
     def to_put_aside(self, files: Iterable[LeftFile]) -> tuple[str, ...]:
         """Return what must be gone for a run to start without these files, but for those that existed before the audit.
 
