@@ -239,3 +239,21 @@ print(cross_validate(ExtraTreeClassifier(), x, y)["test_score"].sum())
     done = project.run("search.py", "--runs", "2")
     (named,) = sources(done)
     assert (named["line"], named["kind"], named["call"]) == (7, "unseeded", "sklearn.cross_validate")
+
+
+def test_a_split_that_draws_from_the_global_generator_is_named(project: Project) -> None:
+    project.write(
+        "split.py",
+        """
+from sklearn.datasets import load_iris
+from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import GaussianNB
+
+x, y = load_iris(return_X_y=True)
+x, _, y, _ = train_test_split(x, y)
+GaussianNB().fit(x, y)
+""",
+    )
+    done = project.run("split.py", "--runs", "2")
+    (named,) = sources(done)
+    assert (named["line"], named["kind"], named["call"]) == (7, "unseeded", "sklearn.train_test_split")
