@@ -539,7 +539,7 @@ def role(name: str, value: str, facts: RunFacts) -> Role:
         if (
             is_whole(value)
             and value.isdecimal()
-            and is_own_number(float(value), facts)
+            and (is_own_number(float(value), facts) or _is_address(name, int(value)))
             and not (is_digest(name) or is_count(name))
         ):
             return Role.IDENTIFIER  # whatever its name: two runs hardly count to their own numbers by chance
@@ -625,6 +625,18 @@ _STACKS = ((0x7E0000000000, 0x800000000000), (0xFE0000000000, 0x1000000000000))
 
 _ALIGNED = 64
 """What glibc aligns the description of a thread to."""
+
+_HEAP = (0x550000000000, 0x570000000000)
+"""Where Linux maps a program and its heap on x86-64."""
+
+_ALIGNED_OBJECT = 8
+_OF_ADDRESS = _words("id ids addr address ptr pointer")
+
+
+def _is_address(name: str, value: int) -> bool:
+    """Return whether a number is the address of an object by its name and itself, as ``id()`` returns it."""
+    inside = any(first <= value < last for first, last in (*_STACKS, _HEAP))
+    return inside and value % _ALIGNED_OBJECT == 0 and not _OF_ADDRESS.isdisjoint(words(name)[-1:])
 
 
 @lru_cache(maxsize=65536)

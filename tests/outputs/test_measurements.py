@@ -193,6 +193,8 @@ model|<torch.nn.Linear object at 0x7f1234567890>
 |0x7f1234567890
 |139644129278848
 thread|281473456789696
+steps.0.1._stop_words_id|140228367334368
+owner_address|94008367334416
 file|/tmp/tmpab12cd_x
 file|/tmp/tmpab12cd_x/model.pt
 dir|outputs/2025-11-25/08-12-33
@@ -237,6 +239,8 @@ samples remaining|4521
 system_load|0.3
 core_temp|44
 username|bob
+total|140228367334368
+customer_id|140228367334367
 backbone|timm/resnet50
 image|gallery/img00012
 policy|version_2
