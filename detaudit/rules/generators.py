@@ -43,7 +43,7 @@ class UnseededGenerator(Rule):
     """Give a generator a seed."""
 
     name = "unseeded-generator"
-    kinds = frozenset({SourceKind.UNSEEDED})
+    kinds = frozenset({SourceKind.UNSEEDED, SourceKind.ENTROPY})
     message = "A generator without a seed takes one from the operating system, and no global seed reaches it."
     before = "rng = np.random.default_rng()\nfor step in range(3):\n    noise = np.random.default_rng().normal()\n"
     after = (
@@ -58,6 +58,8 @@ class UnseededGenerator(Rule):
         if not isinstance(node, ast.Call):
             return None
         name = last(node.func)
+        if page.full(node.func) == "random.SystemRandom":
+            return _instead_of_the_system(page, node)
         if name not in {"from_non_deterministic_state", "seed", "seed_all", "seed_everything", *_GENERATORS}:
             return None
         if not _takes_a_seed(node):
@@ -71,6 +73,15 @@ class UnseededGenerator(Rule):
             return Fix((*page.renamed(node, "from_seed"), *with_first(page, node, seed)))
         renamed = page.renamed(node, _method(page, node)) if name in ("seed", "seed_all") else ()
         return Fix((*renamed, *_seed(page, node, seed)))
+
+
+def _instead_of_the_system(page: SourceText, call: ast.Call) -> Fix:
+    """Return what draws from a generator with a seed instead of the system's entropy, which takes none."""
+    seed = _seed_of(page, call, arrays=False)
+    if seed is None or call.args or call.keywords:
+        return UNSAFE
+    needs = () if isinstance(call.func, ast.Attribute) else ("from random import Random",)
+    return Fix((*page.renamed(call, "Random"), *with_first(page, call, seed)), needs)
 
 
 def _seed_of(page: SourceText, node: ast.AST, *, arrays: bool) -> str | None:
@@ -153,7 +164,7 @@ class MovingSeed(Rule):
     """Replace a seed that is read from the clock or the process."""
 
     name = "moving-seed"
-    kinds = frozenset({SourceKind.CLOCK, SourceKind.PROCESS_ID})
+    kinds = frozenset({SourceKind.CLOCK, SourceKind.PROCESS_ID, SourceKind.ENTROPY})
     message = (
         "The clock, the ID of a process and entropy of the system are others in each run, and so is a seed that is "
         "computed of them."

@@ -16,6 +16,7 @@ SCRIPTS = Path(__file__).parents[1] / "corpus" / "scripts"
 SET, OBJECTS, LISTING = SourceKind.SET_ORDER, SourceKind.OBJECT_SET_ORDER, SourceKind.LISTING_ORDER
 UNSEEDED, CLOCK, PROCESS_ID = SourceKind.UNSEEDED, SourceKind.CLOCK, SourceKind.PROCESS_ID
 COMPLETION, OPTION = SourceKind.COMPLETION_ORDER, SourceKind.COMPLETION_ORDER_OPTION
+ENTROPY = SourceKind.ENTROPY
 MEMORY, HASH, ADDRESS = SourceKind.UNINITIALIZED, SourceKind.HASH, SourceKind.ADDRESS
 
 ENDS = re.compile(r"\r\n|\r|\n")
@@ -107,6 +108,8 @@ FIXED = [
     (UNSEEDED, "x = SeedSequence(spawn_key=(1,))", "x = SeedSequence(0, spawn_key=(1,))"),
     (UNSEEDED, "import random\nrandom.seed()", "import random\nrandom.seed(0)"),
     (UNSEEDED, "np.random.seed(None)", "np.random.seed(0)"),
+    (ENTROPY, "import random\nrandom.SystemRandom().shuffle(x)", "import random\nrandom.Random(0).shuffle(x)"),
+    (ENTROPY, "x = np.random.default_rng(secrets.randbits(64))", "x = np.random.default_rng(0)"),
     (UNSEEDED, "import torch\ntorch.seed()", "import torch\ntorch.manual_seed(0)"),
     (UNSEEDED, "import torch\nr = random.Random(1)\nr.seed()", "import torch\nr = random.Random(1)\nr.seed(0)"),
     (
