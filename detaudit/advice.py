@@ -62,16 +62,17 @@ def next_steps(
     verdicts = {group.verdict for group in groups}
     pairs = zip(settings.recipes, groups, strict=False)
     fixing = next((recipe for recipe, group in pairs if group.verdict is Verdict.DETERMINISTIC), None)
-    steps = list(_after_failure(settings, groups))
-    comparable = not _recorded_nothing(settings, groups)
+    steps, named = list(_after_failure(settings, groups)), settings
+    comparable = not recorded_nothing(settings, groups)
     if not comparable and (file := _differing_file(groups)):  # other commands compare such runs if they are told a file
-        settings, comparable = dataclasses.replace(settings, artifacts=(file,)), True
+        named, comparable = dataclasses.replace(settings, artifacts=(file,)), True
     differs = Verdict.NONDETERMINISTIC in verdicts or any(isinstance(one.reason, EarlierRunsDiffer) for one in groups)
     if leftovers and not settings.isolate:
         isolated = dataclasses.replace(settings, isolate=True)
         steps.append((command(isolated, "--runs", str(settings.runs)), Purpose.ISOLATE))
-    elif differs and comparable:
-        steps += _after_difference(settings, groups, fixed=fixing is not None)
+    elif differs:
+        steps += _after_difference(named, groups, fixed=fixing is not None) if comparable else ()
+        steps += [(step.command, step.purpose) for step in fix_step(settings)]
     elif _open(groups):
         counted = dataclasses.replace(settings, compare=Compare.ALL)
         steps.append((command(counted, verb="trace"), Purpose.TRACE))
@@ -129,7 +130,7 @@ def comparing_step(settings: Settings, groups: Sequence[Group], verb: str) -> tu
     if _open(groups[:1]):
         words = command(dataclasses.replace(settings, compare=Compare.ALL), verb=verb)
         return (NextStep(command=words, purpose=Purpose.COUNT_ALL),)
-    if not _recorded_nothing(settings, groups):
+    if not recorded_nothing(settings, groups):
         return ()
     words = command(settings, "--artifact", _file(groups), verb=verb)
     return (NextStep(command=words, purpose=Purpose.COMPARE_ARTIFACT),)
@@ -145,7 +146,7 @@ def _file(groups: Sequence[Group]) -> str:
     return _differing_file(groups) or next(iter(sorted(_written_by_all(groups))), "PATH/TO/MODEL")
 
 
-def _recorded_nothing(settings: Settings, groups: Sequence[Group]) -> bool:
+def recorded_nothing(settings: Settings, groups: Sequence[Group]) -> bool:
     """Whether nothing was compared but what left the runs."""
     runs = [run for group in groups for run in group.runs]
     return not settings.artifacts and bool(runs) and all(run.status is Status.NOT_RECORDED for run in runs)
@@ -190,7 +191,6 @@ def _after_difference(settings: Settings, groups: Sequence[Group], *, fixed: boo
     else:
         yield command(settings, verb="bisect"), Purpose.BISECT
     yield command(settings, verb="trace"), Purpose.TRACE
-    yield from ((step.command, step.purpose) for step in fix_step(settings))
 
 
 def fix_step(settings: Settings) -> tuple[NextStep, ...]:

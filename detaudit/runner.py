@@ -53,6 +53,7 @@ from detaudit.runs.files import (
     keep,
     kept,
     numbered,
+    of_outputs,
     shown_path,
 )
 from detaudit.runs.status import common_step, compared, cut, ended, ended_after, judge, reached, training_processes
@@ -459,6 +460,8 @@ class Runner:
                 left = self._collect(spec, changes, listed, read, unhooked.named, facts)
                 left = msgspec.structs.replace(left, exit_code=outcome.exit_code)
                 keep(left, spec.folder)
+                if self._settings.outputs_suffice and not any(process.trained for process in processes):
+                    unhooked = of_outputs(left)
         run = self._trained_nothing(judge(number, spec, outcome, processes, unhooked, left), spec, processes, read)
         return _result(run, followed, processes, compared(spec, processes, unhooked.parts, left), used)
 

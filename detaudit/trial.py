@@ -49,7 +49,7 @@ def tried(
 ) -> Trial:
     """Do the runs of a plan that have these numbers; if they ``follow``, until two differ, else all of them.
 
-    A run that fails is the last one. ``cwd`` is the folder that files are named from.
+    A run that fails is the last one; one that trained nothing is not. ``cwd`` is the folder that files are named from.
     """
     group, loaded, runs = GroupInProgress(plan, cwd), set[str](), [*numbers]
     observer.group_started(plan.recipe.name, len(runs))
@@ -59,6 +59,7 @@ def tried(
         group.add(result.run, result.processes, result.record, machine=result.machine)
         loaded |= loaded_files(result.processes, spec.cwd)
         observer.run_finished(group.result().runs[-1])
-        if (group.differs and follow) or not (result.run.finished or result.run.status is Status.STOPPED):
+        goes_on = result.run.finished or result.run.status in (Status.STOPPED, Status.NOT_RECORDED)
+        if (group.differs and follow) or not goes_on:
             break
     return Trial(group.result(), group.record, loaded)

@@ -73,7 +73,8 @@ class Settings(RunOptions):
     ``outer`` are the variables of runs, None for those of this process, ``env`` is added to them, and recipes may
     override both. ``stepwise`` runs go further one after another; see policy.next_run. ``across`` is what it means that
     machines have different results, ``engine_options`` are those that name other machines, ``()`` if runs are done
-    here. ``linked``: a copy of the folder may have links that lead out of it.
+    here. ``linked``: a copy of the folder may have links that lead out of it. ``outputs_suffice``: a run that trains
+    nothing is compared by what left it alone.
     """
 
     target: Target
@@ -91,6 +92,7 @@ class Settings(RunOptions):
     across: Across = Across.FAIL
     engine_options: tuple[str, ...] = ()
     linked: bool = False
+    outputs_suffice: bool = False
     started: str = field(default_factory=now)
 
 

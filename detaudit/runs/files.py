@@ -24,7 +24,7 @@ from detaudit.launch import RunSpec
 from detaudit.launch.workspace import Prefixes, Stamp, Stamps
 from detaudit.model import Artifact, FinalState, RunError, Stage, Training, Warning, as_number
 from detaudit.model.fact import encode
-from detaudit.model.outputs import File, ListedFile, OutputRules, Outputs, RunFacts, Unread
+from detaudit.model.outputs import File, ListedFile, OutputRules, Outputs, Role, RunFacts, Unread
 from detaudit.model.problems import ArtifactMissing, ArtifactsNotWritten, ArtifactUnusable
 from detaudit.model.warnings import ArtifactsSkipped
 from detaudit.outputs import compare, text
@@ -677,6 +677,19 @@ def _files(contents: dict[str, Contents]) -> Training:
         sum=as_number(wire.add_up(totals)) if totals else None,
     )
     return Training(framework=Stage.ARTIFACT.value, digests={Stage.ARTIFACT: {0: parts}}, final=final)
+
+
+def of_outputs(left: Outputs) -> Unhooked:
+    """Return what stands for the training of a run that is compared by what left it alone: the results in its files."""
+    contents = {
+        file.name: Contents(
+            compare.digest(file) if file.values else file.sha256,
+            tuple((value.name, value.digest) for value in file.values[:MOST_VALUES] if value.role is Role.RESULT),
+        )
+        for file in left.files
+        if file.by != compare.LOG and not file.problem
+    }
+    return Unhooked(parts=(_files(contents),))
 
 
 def _artifact(name: str, content: Contents) -> Artifact:

@@ -54,13 +54,14 @@ class EffectiveSettings:
 def in_force(
     processes: Iterable[Process], cwd: Path, shared: Callable[[str], str] = str
 ) -> tuple[EffectiveSettings, ...]:
-    """Return the settings of the processes that trained, in the order of the processes.
+    """Return the settings of the processes that trained, of all if none did, in the order of the processes.
 
     ``shared`` returns a text without the paths that only one of several runs at once has.
     """
-    effective_settings = []
-    for process in processes:
-        if process.trained and process.settings is not None:
+    effective_settings, known = [], [*processes]
+    trained = any(process.trained for process in known)
+    for process in known:
+        if (process.trained or not trained) and process.settings is not None:
             changes = tuple(replace(line, file=display_path(line.file, cwd)) for line in process.environ)
             calls = tuple(replace(line, file=display_path(line.file, cwd)) for line in process.sources)
             files = tuple(display_path(file, cwd) for file in process.settings.files)

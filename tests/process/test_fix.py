@@ -108,6 +108,32 @@ def test_an_order_of_printed_lines_is_fixed_once_it_counts_as_a_result(project: 
     assert hunk["new"] == [loop.replace("{", "sorted({").replace("}", "})")]
 
 
+QUEUE = """
+    import json
+    import time
+
+    import numpy as np
+
+    began, rng = time.time(), np.random.RandomState()
+    waits = rng.exponential(size=100).cumsum().tolist()
+    with open("queue.json", "w") as file:
+        json.dump({"waits": waits, "elapsed_s": time.time() - began}, file)
+    print(f"longest {waits[-1]:.6f}")
+"""
+"""Nothing is trained: numbers in a file, beside a time that never counts, and one that is printed."""
+
+
+@pytest.mark.full
+def test_what_trains_nothing_is_fixed_by_what_it_writes_and_prints(project: Project) -> None:
+    project.write("queue_.py", QUEUE)
+    done = project.detaudit("fix", "queue_.py", "--format", "json")
+    assert done.code == 0, done.err
+    (hunk,) = done.json["hunks"]
+    assert hunk["new"] == ["began, rng = time.time(), np.random.RandomState(0)"]
+    (group,) = done.json["groups"]
+    assert [one["at"] for one in group["output_differences"]] == ["elapsed_s"]
+
+
 def test_what_no_line_can_do_is_named_as_a_variable(project: Project) -> None:
     project.write(
         "train.py",

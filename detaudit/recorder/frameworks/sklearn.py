@@ -130,7 +130,7 @@ class SklearnWatcher:
         wrapped = replace(validation, "check_random_state", make)
         for name, module in [*sys.modules.items()]:
             if name.startswith("sklearn.") and vars(module).get("check_random_state") is original:
-                module.check_random_state = wrapped
+                vars(module)["check_random_state"] = wrapped
 
 
 def _called(frame: FrameType | None) -> str:
