@@ -72,6 +72,8 @@ def next_steps(
         steps.append((command(isolated, "--runs", str(settings.runs)), Purpose.ISOLATE))
     elif differs:
         steps += _after_difference(named, groups, fixed=fixing is not None) if comparable else ()
+        if comparable or not settings.engine_options:  # here, a trace finds by itself what differs
+            steps.append((command(named if settings.engine_options else settings, verb="trace"), Purpose.TRACE))
         steps += [(step.command, step.purpose) for step in fix_step(settings)]
     elif _open(groups):
         counted = dataclasses.replace(settings, compare=Compare.ALL)
@@ -190,7 +192,6 @@ def _after_difference(settings: Settings, groups: Sequence[Group], *, fixed: boo
         yield command(settings, "--over", "variations", verb="bisect"), Purpose.FIND_VARIATIONS
     else:
         yield command(settings, verb="bisect"), Purpose.BISECT
-    yield command(settings, verb="trace"), Purpose.TRACE
 
 
 def fix_step(settings: Settings) -> tuple[NextStep, ...]:
@@ -259,8 +260,11 @@ def resume_step(settings: Settings) -> tuple[NextStep, ...]:
 
 
 def flag_step(settings: Settings, culprit: Culprit | None) -> tuple[NextStep, ...]:
-    """Return the command that checks in more runs the flag of a culprit with which all runs match, if there is one."""
-    flags = culprit.flags if culprit is not None else ()
+    """Return the command that checks in more runs the flag of a culprit with which all runs match, if there is one.
+
+    Runs that train nothing prove nothing if they match, unless ``fix`` does them.
+    """
+    flags = culprit.flags if culprit is not None and not settings.outputs_suffice else ()
     for flag in (one.flag for one in flags if one.trial is not None and one.trial.matched):
         text = command(settings, "--runs", str(settings.runs), "--flag", flag)
         return (NextStep(command=text, purpose=Purpose.CHECK_FLAG),)

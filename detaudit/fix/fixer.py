@@ -128,8 +128,6 @@ class Fixer:
         """Trace a difference and choose what fixes it, until runs match or nothing does."""
         for _ in range(MOST_ROUNDS):
             tracer = self._traced()
-            if self._count_what_differs():
-                tracer = self._traced()
             first = _first(self._trace)
             if self._trace is None or first is None:
                 return
@@ -156,18 +154,9 @@ class Fixer:
         self._first_trace = self._first_trace or self._trace
         self._base = self._base or tracer.record
         self._last = tracer.record
+        settings = replace(self._request.settings, outputs_suffice=tracer.outputs_suffice)
+        self._request = replace(self._request, settings=settings)
         return tracer
-
-    def _count_what_differs(self) -> bool:
-        """Where nothing is trained and what leaves two runs differs, compare that alone; return whether it is so."""
-        request, groups = self._request, self._trace.groups if self._trace is not None else ()
-        if not advice.recorded_nothing(request.settings, groups):
-            return False
-        differs = self._tried([], FEWEST, None).group.verdict is Verdict.NONDETERMINISTIC
-        if differs:
-            self._request = replace(request, settings=replace(request.settings, outputs_suffice=True))
-            self._trace = self._first_trace = None
-        return differs
 
     def _matches(self) -> bool:
         return self._trace is not None and self._trace.groups[0].verdict is Verdict.DETERMINISTIC

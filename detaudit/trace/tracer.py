@@ -1,6 +1,7 @@
 """The job behind ``trace``: two runs, a window, instrumented pairs, the culprit, its flag."""
 
 import copy
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -191,33 +192,41 @@ class Tracer:
         make_runner: MakeRunner = Runner,
     ) -> None:
         self._request, self._launcher, self._observer = request, launcher, observer or Observer()
-        self._settings = settings = replace(request.settings, stages=wire.STAGES)
-        self._ahead = Ahead(launcher, settings.jobs)
-        self._runner = make_runner(settings, self._ahead.pool, self._observer)
-        refused = self._runner.refused(request.recipe.flags)
-        self._plan = plan_group(settings, request.recipe, self._runner.space, refused)
-        self._instrumented = InstrumentedRuns(self._runner, self._plan, self._observer, max(2, settings.runs))
-        if self._plan.varying.varying:
-            self._instrumented.numbers = (1, 2)
-        self._instrumented.racing = choice.names(wire.FRAMEWORKS, ())
-        if request.replay is not None:  # its inputs have to fit into memory, with room for copies and results
-            self._instrumented.saves_calls_below = int(psutil.virtual_memory().available // 8)
-        self._environment = described(settings)
-        self._group = GroupInProgress(self._plan, settings.cwd)
+        self._make_runner = make_runner
+        self._prepare(replace(request.settings, stages=wire.STAGES))
+        self._environment = described(self._settings)
         self._considered: Group | None = None
-        self._inputs = Inputs(settings.cwd, settings.target.words)
-        self._first: Result | None = None
+        self._inputs = Inputs(self._settings.cwd, self._settings.target.words)
         self._culprit: Culprit | None = None
         self._narrowed: Narrowed | None = None
         self._hidden = False
         self._spread: tuple[StepSpread, ...] = ()
         self._runs, self._trial_runs = 0, 0
 
+    def _prepare(self, settings: Settings) -> None:
+        """Plan the runs with these settings; none was done so far."""
+        self._settings, recipe = settings, self._request.recipe
+        self._ahead = Ahead(self._launcher, settings.jobs)
+        self._runner = self._make_runner(settings, self._ahead.pool, self._observer)
+        self._plan = plan_group(settings, recipe, self._runner.space, self._runner.refused(recipe.flags))
+        self._instrumented = InstrumentedRuns(self._runner, self._plan, self._observer, max(2, settings.runs))
+        if self._plan.varying.varying:
+            self._instrumented.numbers = (1, 2)
+        self._instrumented.racing = choice.names(wire.FRAMEWORKS, ())
+        if self._request.replay is not None:  # its inputs have to fit into memory, with room for copies and results
+            self._instrumented.saves_calls_below = int(psutil.virtual_memory().available // 8)
+        self._group = GroupInProgress(self._plan, settings.cwd)
+        self._first: Result | None = None
+
     def run(self) -> Trace:
         """Find where two runs first differ."""
         request = self._request
         store.prepare(request.settings.out)
         window = self._coarse() if request.first is None else Window(request.first, request.first + request.window - 1)
+        if window is None and self._outputs_differ():
+            shutil.rmtree(self._plan.folder, ignore_errors=True)
+            self._prepare(replace(self._settings, outputs_suffice=True))
+            window = self._coarse()
         if window is not None:
             reached = self._group.result().through
             self._instrumented.every_step = Window(0, reached or ALL_STEPS)
@@ -299,6 +308,20 @@ class Tracer:
         self._ahead.end()
         first_difference = self._group.result().first_difference
         return around(first_difference.difference, self._request.window) if first_difference else None
+
+    def _outputs_differ(self) -> bool:
+        """Whether nothing is trained, and what leaves two runs differs: then they are compared by that alone."""
+        if self.outputs_suffice or not advice.recorded_nothing(self._settings, [self._group.result()]):
+            return False
+        plan = replace(self._plan, folder=self._settings.out / "trials")
+        group = tried(self._runner, plan, self._settings.cwd, (1, 2), self._observer).group
+        self._trial_runs += len(group.runs)
+        return group.verdict is Verdict.NONDETERMINISTIC
+
+    @property
+    def outputs_suffice(self) -> bool:
+        """Whether runs are compared by what left them alone, because nothing is trained."""
+        return self._settings.outputs_suffice
 
     def _run_to(self, until: Until | None) -> Callable[[int], Result]:
         """Return what does the run with a number, until it differs or got so far."""
@@ -431,7 +454,7 @@ class Tracer:
                 *dict.fromkeys(self._instrumented.failures),
             ),
             next_steps=(
-                *advice.flag_step(settings, self._culprit),
+                *advice.flag_step(self._settings, self._culprit),
                 *(advice.fix_step(settings) if has_answer and self._request.edits is not None else ()),
                 *advice.comparing_step(settings, (group,), "trace"),
             ),

@@ -189,18 +189,17 @@ def test_what_computes_without_training_has_its_lines_and_its_file_named(project
     assert done.json["groups"][0]["first_difference"]["explanation"]["likely"] == []
     commands = [step["command"] for step in done.json["next_steps"]]
     advised = {one.split()[1] for one in commands if "--artifact x.npy" in one}
-    assert advised == {"run", "bisect", "trace"}
-    assert "detaudit fix sample.py" in commands
-    for verb in ("bisect", "trace"):
-        alone = project.detaudit(verb, "sample.py")
-        assert alone.code == 125
-        assert f"detaudit {verb} sample.py --artifact x.npy" in alone.out
+    assert advised == {"run", "bisect"}
+    assert {"detaudit fix sample.py", "detaudit trace sample.py"} <= {*commands}
+    alone = project.detaudit("bisect", "sample.py")
+    assert alone.code == 125
+    assert "detaudit bisect sample.py --artifact x.npy" in alone.out
     for options in ((), ("--artifact", "x.npy")):
         fixed = project.detaudit("fix", "sample.py", *options)
         assert fixed.code == 0, fixed.out
         assert "+rng = np.random.default_rng(0)" in fixed.out
-    traced = project.detaudit("trace", "sample.py", "--artifact", "x.npy")
-    assert "culprit: sample.py:2 in a file, cause: seed" in traced.out
+        traced = project.detaudit("trace", "sample.py", *options)
+        assert "culprit: sample.py:2 in a file, cause: seed" in traced.out
 
 
 def test_a_file_that_no_other_run_writes_is_not_advised(project: Project) -> None:
@@ -214,9 +213,10 @@ def test_a_file_that_no_other_run_writes_is_not_advised(project: Project) -> Non
     assert [one for one in commands if "--artifact" in one] == [
         "detaudit run sample.py --runs 2 --artifact PATH/TO/MODEL"
     ]
-    assert not [one for one in commands if one.startswith(("detaudit trace", "detaudit bisect"))]
-    assert "detaudit fix sample.py" in commands
-    assert "--artifact PATH/TO/MODEL" in project.detaudit("trace", "sample.py").out
+    assert not [one for one in commands if one.startswith("detaudit bisect")]
+    assert {"detaudit fix sample.py", "detaudit trace sample.py"} <= {*commands}
+    assert "--artifact PATH/TO/MODEL" in project.detaudit("bisect", "sample.py").out
+    assert "cause: seed" in project.detaudit("trace", "sample.py").out
 
 
 def test_a_set_is_sorted_in_a_script_that_imports_no_framework(project: Project) -> None:
