@@ -95,11 +95,13 @@ class Right:
         label = self._labels[script]
         causes = {label["cause"]} if isinstance(label["cause"], str) else {*label["cause"]}
         flags = {flag for answer in self._answers.get(script) or () for flag in answer}
+        settings = {self._catalogue.get(flag).by_hand for flag in flags}
         return fixed.verdict == "deterministic" and all(
             any(text in old for text in label["lines"])
             or flag in flags
             or (flag and causes & {*map(str, self._catalogue.get(flag).causes)})
-            for old, _, flag in fixed.changes
+            or {old, new} <= {"", *settings}  # such a setting moves
+            for old, new, flag in fixed.changes
         )
 
 
@@ -120,7 +122,10 @@ def table(seen: dict[str, list[Fixed]], right: Right, times: dict[str, Timed]) -
     lines = list[str]()
     for script, fixes in seen.items():
         good = [right(script, one) for one in fixes]
-        shown = dict.fromkeys("; ".join(f"`{new}`" for _, new, _ in one.changes) or "nothing" for one in fixes)
+        shown = dict.fromkeys(
+            "; ".join(f"`{new}`" if new else f"no `{old}` below" for old, new, _ in one.changes) or "nothing"
+            for one in fixes
+        )
         runs = sorted(one.runs for one in fixes)[len(fixes) // 2]
         lines.append(f"| {script} | {sum(good)} of {len(good)} | {' or '.join(shown)} | {runs} |")
     total = sum(map(len, seen.values()))
