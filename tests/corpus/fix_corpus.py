@@ -122,10 +122,7 @@ def table(seen: dict[str, list[Fixed]], right: Right, times: dict[str, Timed]) -
     lines = list[str]()
     for script, fixes in seen.items():
         good = [right(script, one) for one in fixes]
-        shown = dict.fromkeys(
-            "; ".join(f"`{new}`" if new else f"no `{old}` below" for old, new, _ in one.changes) or "nothing"
-            for one in fixes
-        )
+        shown = dict.fromkeys("; ".join(map(_shown, one.changes)) or "nothing" for one in fixes)
         runs = sorted(one.runs for one in fixes)[len(fixes) // 2]
         lines.append(f"| {script} | {sum(good)} of {len(good)} | {' or '.join(shown)} | {runs} |")
     total = sum(map(len, seen.values()))
@@ -141,6 +138,11 @@ def table(seen: dict[str, list[Fixed]], right: Right, times: dict[str, Timed]) -
         bound = [numbers[1] + max(1, one.changes) * numbers[2] for numbers in (one.runs, one.seconds)]
         rows.append(f"| {script} | {' | '.join(cells)} | {one.changes} | {bound[0]:.0f} runs, {bound[1]:.0f} s |")
     return text + (_TIMES + "\n".join(rows) + "\n" if rows else "")
+
+
+def _shown(change: Sequence[str]) -> str:
+    old, new, _ = change
+    return f"`{new}`" if new else f"no `{old}` below"
 
 
 def main() -> int:
