@@ -58,8 +58,8 @@ FURTHER = 4
 FEWEST, MOST = 2, 5
 """Runs with a change: as many as it took to see the difference."""
 
-EVIDENCE, MORE_EVIDENCE = 5, 12
-"""Runs without a change, and if only some of them differ."""
+EVIDENCE, MORE_EVIDENCE, OTHER_EVIDENCE = 5, 12, 3
+"""Runs without a change, those if only some of them differ, and others that are compared among themselves."""
 
 MOST_PROOF, CHANCE = 30, 0.05
 """Runs that prove changes, at most, and the probability that they match although nothing is fixed."""
@@ -239,6 +239,9 @@ class Fixer:
             if weighed.runs > MOST_PROOF or (first_left is not None and differing < compared):
                 needed = others
                 self._refused += [(one, Refusal.RARE if differing else Refusal.NO_EFFECT)]
+            elif first_left is not None and self._moves(group, others, one, first_left):
+                needed = others
+                self._refused += [(one, Refusal.CHANCE)]
             else:
                 needed[needed.index(one)] = weighed
         runs = max((one.runs for one in needed), default=0)
@@ -252,6 +255,19 @@ class Fixer:
                     self._settle(certain, self._request.settings.runs)
         else:
             self._settle(needed)
+
+    def _moves(self, group: Group, others: Sequence[Chosen], one: Chosen, first_left: Difference) -> bool:
+        """Return whether what differs without a change is of the stage that is left, and elsewhere in other runs.
+
+        Then nobody knows whether the change moved it. All runs of a ``group`` are compared with the same one, which may
+        be the one that differs, so the others have one of their own.
+        """
+        without = _first_of(group)
+        if without is None or without.stage is not first_left.stage:
+            return False
+        again = self._tried(others, OTHER_EVIDENCE, one.until, follow=False).group
+        compared = [run for runs in (group.runs, again.runs) for run in [run for run in runs if run.counts][1:]]
+        return len({run.first_difference and run.first_difference.order for run in compared}) > 1
 
     def _refuse_what_repeats(self) -> None:
         """Leave out seeds with which batches repeat later than runs with a change go, as in the second epoch."""

@@ -46,6 +46,7 @@ class Refusal(StrEnum):
     REPEATS_BATCHES = "repeats-batches"
     NOT_LOADED = "not-loaded"
     RARE = "rare"
+    CHANCE = "chance"
 
 
 REFUSALS = {
@@ -54,6 +55,7 @@ REFUSALS = {
     Refusal.REPEATS_BATCHES: "with it, batches repeat that were different",
     Refusal.NOT_LOADED: "the training loads this file from elsewhere",
     Refusal.RARE: "runs without it match too often to prove that it helps",
+    Refusal.CHANCE: "the difference that is left moves by itself, so it may have moved by chance",
 }
 """Why a change is not advised, in words."""
 

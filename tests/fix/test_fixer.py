@@ -1,6 +1,7 @@
 """Which changes are harmful, how far runs with a change go, and what is tried in which order."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,21 @@ from detaudit.fix.fixer import MOST_PROOF, Chosen, Fixer, _differing, _horizon, 
 from detaudit.fix.tree import Tree
 from detaudit.fix.trials import repeats_more
 from detaudit.launch.target import Target
-from detaudit.model import Difference, Edit, FlagFix, Group, Run, RunRecord, Source, SourceKind, Stage, Status, Trace
+from detaudit.model import (
+    Difference,
+    Divergence,
+    Edit,
+    Explanation,
+    FlagFix,
+    Group,
+    Run,
+    RunRecord,
+    Source,
+    SourceKind,
+    Stage,
+    Status,
+    Trace,
+)
 from detaudit.model import Training as Recorded
 from tests.report.traces import KERNEL, ORDER, TRACES
 
@@ -123,6 +138,36 @@ def group_of(*results: int, first: dict[int, Difference] | None = None) -> Group
         for number, result in enumerate(results, 1)
     )  # fmt: skip
     return replace(NOTHING.groups[0], runs=runs)
+
+
+@pytest.mark.parametrize(
+    ("stage", "without", "again", "moves"),
+    [
+        (Stage.UPDATE, [1, 1, 1, 1], [1, 1], False),
+        (Stage.UPDATE, [25, 25, 25, 25], [40, 31], True),  # the first run was the one that ended early
+        (Stage.UPDATE, [1, 1, 1, 1], [1, None], True),
+        (Stage.BATCH, [3, 5, 2, 9], [], False),  # something else is left
+    ],
+)
+def test_a_difference_that_moves_by_itself_was_moved_by_nothing(
+    stage: Stage, without: list[int], again: list[int | None], moves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def group(steps: Sequence[int | None]) -> Group:
+        first = {
+            number: Difference(rank=0, step=step, stage=Stage.UPDATE) for number, step in enumerate(steps, 2) if step
+        }
+        found = group_of(*range(len(steps) + 1), first=first)
+        if not steps:
+            return replace(found, first_difference=None)
+        first_difference = Divergence(
+            rank=0, step=steps[0] or 0, stage=Stage.UPDATE, runs=(1, 2), explanation=Explanation(matching=(), likely=())
+        )
+        return replace(found, first_difference=first_difference)
+
+    fixer = Fixer.__new__(Fixer)
+    monkeypatch.setattr(fixer, "_tried", lambda *_, **__: SimpleNamespace(group=group(again)))
+    left = Difference(rank=0, step=49, stage=stage)
+    assert fixer._moves(group(without), [], Chosen(Candidate(), left, None), left) is moves
 
 
 @pytest.mark.parametrize(
