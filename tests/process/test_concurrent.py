@@ -314,3 +314,32 @@ def test_what_a_thread_evaluates_beside_a_training_is_chance(project: Project) -
     (project.folder / "again").unlink()
     project.write("train.py", EVALUATED.replace("thread.start()", "thread.run()").replace("thread.join()", "pass"))
     assert project.run("train.py", "--runs", "2").code == 1
+
+
+SHARED = """
+    import random, time, torch
+    from concurrent.futures import ThreadPoolExecutor
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    weight = torch.nn.Parameter(torch.randn(4, 1))
+    batches = torch.randn(6, 8, 4)
+
+    def gradient(batch):
+        time.sleep(random.random() / 50)
+        loss = (batch @ weight - batch.sum(1, keepdim=True)).pow(2).mean()
+        return torch.autograd.grad(loss, [weight])[0]
+
+    with ThreadPoolExecutor(3) as pool:
+        for step in range(4):
+            total = sum(pool.map(gradient, batches))
+            with torch.no_grad():
+                weight -= 0.1 * total
+"""
+
+
+def test_gradients_that_threads_compute_for_one_step_have_no_order(project: Project) -> None:
+    project.write("train.py", SHARED)
+    done = project.run("train.py", "--runs", "3")
+    assert done.code == 0, done.out
+    assert [run["steps"] for run in done.json["groups"][0]["runs"]] == [4, 4, 4]

@@ -53,6 +53,7 @@ class CurrentStep:
         self._losses: list[Any] = []
         self._folded: list[Part] = []
         self._dtype: str | None = None
+        self._shared = False
 
     @property
     def pending(self) -> bool:
@@ -75,12 +76,14 @@ class CurrentStep:
             self._of_losses = len(self._inputs)
 
     def take_over(self, other: CurrentStep) -> None:
-        """Take over what another training collected."""
+        """Take over what another training collected. Threads do so in any order, so that is none of their parts."""
+        self._shared = True
         self._dtype = other._dtype if other._losses else self._dtype
+        self._inputs, led = self._inputs + other._inputs, bool(other._losses)
+        self._of_losses = len(self._inputs) if led else self._of_losses  # else they lead to a loss that is to come
         self._losses, other._losses = self._losses + other._losses, []
         self._folded, other._folded = self._folded + other._folded, []
-        self._inputs, other._inputs = self._inputs + other._inputs, []
-        self._of_losses, other._of_losses = len(self._inputs), 0
+        other._inputs, other._of_losses = [], 0
 
     def take(self) -> tuple[list[Part], list[Part], LastLoss]:
         """Return the parts of the inputs and of the losses, and the last loss, and start the next step.
@@ -88,10 +91,15 @@ class CurrentStep:
         Without an optimizer, the end of a step is detected only after the inputs of the next forward pass, which stay.
         """
         inputs = self._inputs[: self._of_losses] if self._losses else self._inputs
-        losses = self._folded + self._reader.parts(self._losses)
-        last = self._losses[-1:]
+        parts, last = self._reader.parts(self._losses), self._losses[-1:]
         self._inputs = self._inputs[len(inputs) :]
-        self._losses, self._folded, self._of_losses = [], [], 0
+        if self._shared:
+            inputs = sorted(inputs)
+            order = sorted(range(len(parts)), key=lambda at: parts[at][1:])
+            parts, last = [parts[at] for at in order], [self._losses[at] for at in order[-1:]]
+            parts = [("", *part[1:]) for part in parts]
+        losses = self._folded + parts
+        self._losses, self._folded, self._of_losses, self._shared = [], [], 0, False
         dtype = losses[-1][1] if last and self._dtype is None else self._dtype
         return inputs, losses, LastLoss(self._reader.scalar(last[0]), dtype) if last else LastLoss()
 

@@ -74,3 +74,24 @@ def test_a_loss_that_was_converted_has_the_type_that_it_had() -> None:
     other.add_loss(1, "float16")
     step.take_over(other)
     assert step.take()[2].dtype == "float16"
+
+
+@given(st.permutations([(n, (n * 7) % 5) for n in range(8)]), st.integers(0, 8))
+def test_what_threads_contribute_is_the_same_in_any_order(work: list[tuple[int, int]], place: int) -> None:
+    def of(order: Sequence[tuple[int, int]]) -> tuple[Any, Any, Any]:
+        step = CurrentStep(Reader())
+        for value, loss in order:
+            other = CurrentStep(Reader())
+            other.add_inputs([("0", "i8", (), value)])
+            step.take_over(other)
+            step.add_loss(loss)
+        begun = CurrentStep(Reader())
+        begun.add_inputs([("0", "i8", (), 99)])
+        step.take_over(begun)
+        assert [part[3] for part in step._inputs[-1:]] == [99]
+        inputs, losses, last = step.take()
+        assert [part[3] for part in step.take()[0]] == [99]  # its loss is still to come
+        return inputs, losses, last.value
+
+    assert of(work) == of(sorted(work))
+    assert of(work) != of([*work[:place], (9, 9), *work[place:]])

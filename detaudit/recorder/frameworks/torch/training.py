@@ -49,6 +49,8 @@ class Steps(framework.Steps):
     def __init__(self, training: Training) -> None:
         super().__init__(training)
         self.optimizers = 0
+        self.by: Steps | None = None
+        """The steps of the thread that computed the last gradients of this training, which may be another one's."""
         self.stepping = False
         self.unscaled: tuple[Callable[[], Any], Any] | None = None
         self.leaves: list[Any] = []
@@ -70,6 +72,10 @@ class Steps(framework.Steps):
         """Forget the leaves of the last backward pass: its step has ended."""
         self.leaves, self.versions, self.accumulated = [], [], None
         self.unowned, self.parts = [], None
+
+    def has_read(self, leaves: list[Any]) -> bool:
+        """Return whether the last backward pass was for these weights as they are: threads share the work of a step."""
+        return list(map(id, leaves)) == list(map(id, self.leaves)) and [one._version for one in leaves] == self.versions
 
     def note_unowned(self, in_models: Callable[[], Container[int]]) -> None:
         """Note, at a step of an optimizer, which tensors outside of models the script may update beside it."""
@@ -691,8 +697,10 @@ class Torch(framework.Framework[Steps]):
             steps.forget_leaves()
         if not steps.optimizers or self._maybe_by_hand(steps, line, losses):
             leaves = leaves_of(self._torch, losses, self._reader)
-            steps = self._steps_of(leaves, steps)
-            self._end_undetected_step(steps)
+            own, steps = steps, self._steps_of(leaves, steps)
+            if steps.by in (None, own) or not steps.has_read(leaves):
+                self._end_undetected_step(steps)
+            steps.by = own
             self._optimizers.began(steps, leaves, self._reader)
             if steps.optimizers:
                 self._sites.searched(line, losses, bool(steps.unowned))
