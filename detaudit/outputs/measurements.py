@@ -539,7 +539,7 @@ def role(name: str, value: str, facts: RunFacts) -> Role:
         if (
             is_whole(value)
             and value.isdecimal()
-            and (is_own_number(float(value), facts) or _is_address(name, int(value)))
+            and is_own_number(float(value), facts, name)
             and not (is_digest(name) or is_count(name))
         ):
             return Role.IDENTIFIER  # whatever its name: two runs hardly count to their own numbers by chance
@@ -613,10 +613,14 @@ def is_clock(value: float, facts: RunFacts) -> bool:
     return value >= 1e9 and facts.started - 1 <= value <= facts.ended + 1
 
 
-def is_own_number(value: float, facts: RunFacts) -> bool:
-    """Return whether a whole number is a process, a port, or a thread, which is the address of what describes it."""
-    if any(first <= value < last for first, last in _STACKS):
-        return int(value) % _ALIGNED == 0
+def is_own_number(value: float, facts: RunFacts, name: str = "") -> bool:
+    """Return whether a whole number is a process, a port, or a thread, which is the address of what describes it.
+
+    Under a ``name`` that says so, it may be the address of any object, as ``id()`` returns it.
+    """
+    of_object = not _OF_ADDRESS.isdisjoint(words(name)[-1:])
+    if any(first <= value < last for first, last in ((*_STACKS, _HEAP) if of_object else _STACKS)):
+        return int(value) % (_ALIGNED_OBJECT if of_object else _ALIGNED) == 0
     return value >= _LEAST_OWN_NUMBER and (int(value) in facts.pids or int(value) in facts.ports)
 
 
@@ -631,12 +635,6 @@ _HEAP = (0x550000000000, 0x570000000000)
 
 _ALIGNED_OBJECT = 8
 _OF_ADDRESS = _words("id ids addr address ptr pointer")
-
-
-def _is_address(name: str, value: int) -> bool:
-    """Return whether a number is the address of an object by its name and itself, as ``id()`` returns it."""
-    inside = any(first <= value < last for first, last in (*_STACKS, _HEAP))
-    return inside and value % _ALIGNED_OBJECT == 0 and not _OF_ADDRESS.isdisjoint(words(name)[-1:])
 
 
 @lru_cache(maxsize=65536)

@@ -639,7 +639,7 @@ class _Parser:
             value = float(_plain(line, slot) or "nan")
             if not slot.integer and not slot.meaning.of_data and measurements.is_clock(value, self.facts):
                 return Role.MEASUREMENT, text
-            own = slot.integer and not slot.count and measurements.is_own_number(value, self.facts)
+            own = slot.integer and not slot.count and measurements.is_own_number(value, self.facts, slot.label)
             return Role.IDENTIFIER if own else Role.RESULT, text
         if slot.kind == _MASKED:
             return Role.RESULT if measurements.is_digest(slot.label) else Role.IDENTIFIER, text
