@@ -50,8 +50,9 @@ def test_files_of_a_copy_are_those_of_the_folder(tmp_path: Path) -> None:
 
 
 def test_what_a_run_may_have_written_has_no_digest(tmp_path: Path) -> None:
-    known = Inputs(tmp_path)
-    known.take([process(written(tmp_path / "checkpoint.pt", "1"), tmp_path / "override.yaml")], tmp_path)
+    known, checkpoint = Inputs(tmp_path), written(tmp_path / "checkpoint.pt", "1")
+    known._began = os.stat(checkpoint).st_ctime_ns  # the clock of files ticks every 4 ms: it may be behind
+    known.take([process(checkpoint, tmp_path / "override.yaml")], tmp_path)
     assert known.data == {"checkpoint.pt": WRITTEN, "override.yaml": MISSING}
 
 
