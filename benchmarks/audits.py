@@ -15,9 +15,9 @@ from pathlib import Path
 from benchmarks.commands import DETAUDIT, script, seconds, steps_in
 from benchmarks.rows import Figure, Goal, Row, Scale, in_turn, median, ratios
 
-LENGTH_S = 25
+LENGTH_S = 20
 RUNS = 5
-TURNS = 3
+TURNS = 5
 GOALS = {"detaudit run": Goal(1.06), "detaudit run --full": Goal(1.03)}
 LOOP = 'run=0; while [ $run -lt $RUNS ]; do "$0" "$@" || exit 1; run=$((run + 1)); done'
 
