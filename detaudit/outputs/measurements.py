@@ -562,6 +562,15 @@ def role(name: str, value: str, facts: RunFacts) -> Role:
 _ISO_LIKE = re.compile(r"\d{4}[-/._]\d\d[-/._]\d\d(?:_\d\d){0,3}|\d{8}[-_]\d{4,6}")
 
 
+@lru_cache(maxsize=65536)
+def names_a_run(name: str, text: str) -> bool:
+    """Return whether a text names a run, such as a UUID, whatever the facts of that run are; see ``role``."""
+    return role(name, text, _ANY_RUN) is Role.IDENTIFIER
+
+
+_ANY_RUN = RunFacts(started=0.0, ended=0.0)
+
+
 def array_role(name: str, least: float, most: float, facts: RunFacts) -> Role:
     """Return what a whole array or column of numbers is, by its name and its least and largest element."""
     meaning = meaning_of(name)

@@ -31,7 +31,7 @@ def test_a_page_asks_for_nothing_and_has_no_complaints(
     assert browser.run("document.querySelectorAll('h1').length") == 1
 
 
-@pytest.mark.parametrize("width", [390, 1280, 1920])
+@pytest.mark.parametrize("width", [390, 1280, pytest.param(1920, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_is_no_wider_than_its_window(name: str, width: int, pages: dict[str, Path], browser: Chromium) -> None:
     SHOTS.mkdir(parents=True, exist_ok=True)

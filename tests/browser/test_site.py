@@ -30,7 +30,9 @@ def name(page: Path) -> str:
         pytest.param(1280, "light", marks=pytest.mark.slow),
     ],
 )
-def test_no_page_is_wider_than_its_window(width: int, theme: str, browser: Chromium) -> None:
+def test_no_page_is_wider_than_its_window_or_loads_anything_from_elsewhere(
+    width: int, theme: str, browser: Chromium
+) -> None:
     SHOTS.mkdir(parents=True, exist_ok=True)
     wide = []
     for page in PAGES:
@@ -39,14 +41,9 @@ def test_no_page_is_wider_than_its_window(width: int, theme: str, browser: Chrom
             browser.screenshot(SHOTS / f"site-{name(page)}-{width}-{theme}.png")
         if browser.run("document.documentElement.scrollWidth") > width:
             wide.append(name(page))
-    assert wide == []
-
-
-def test_the_site_loads_nothing_from_elsewhere(browser: Chromium) -> None:
-    for page in PAGES:
-        browser.open(page)
         assert [one for one in browser.requests() if not one.startswith((SITE.as_uri(), "data:"))] == []
         assert browser.complaints() == []
+    assert wide == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

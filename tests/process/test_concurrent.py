@@ -277,6 +277,7 @@ BUSY = """
 """
 
 
+@pytest.mark.slow
 def test_threads_that_train_without_a_pause_are_not_disturbed(project: Project) -> None:
     # To read a gradient that another thread is replacing crashes the process.
     project.write("train.py", BUSY)

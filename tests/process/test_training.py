@@ -177,7 +177,7 @@ def test_every_trained_model_counts(project: Project) -> None:
 
 
 def test_two_recipes_are_one_table(project: Project) -> None:
-    project.write("train.py", "import torch_training\ntorch_training.train()\n")
+    project.write("train.py", "import training\ntraining.train()\n")
     done = project.detaudit("run", "train.py", "--runs", "2", "--recipe", "none", "--recipe", "all")
     assert done.code == 1
     assert "none: no flags\n" in done.out

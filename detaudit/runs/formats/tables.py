@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from detaudit.outputs.measurements import says_nothing
+from detaudit.outputs.measurements import names_a_run, says_nothing
 from detaudit.runs.formats import Part, apart, documents, unique
 from detaudit.runs.formats import values as single
 from detaudit.runs.formats.libraries import BINARY, LITERAL
@@ -50,7 +50,7 @@ def of_rows(
     small = list(itertools.islice(rows, MOST_CELLS // width + 1))
     if len(small) * width <= MOST_CELLS:
         for count, row in enumerate(small, 1):
-            label = _label(row)
+            label = _label(row, names.first)
             for index, value in enumerate(row):
                 yield cell(f"{prefix}row {count}, {names.of(index, label if index else '')}", value)
         return
@@ -77,6 +77,11 @@ class _Names:
     def __getitem__(self, index: int) -> str:
         return self._names[index] if index < len(self._names) else f"column {index + 1}"
 
+    @property
+    def first(self) -> str:
+        """The name of the first column, ``""`` if it has none."""
+        return self._columns[0] if self._columns else ""
+
     def of(self, index: int, label: str) -> str:
         """Return the name of a cell in a row with a label, which says what it is if the column does not."""
         column = self._columns[index] if index < len(self._columns) else ""
@@ -87,10 +92,11 @@ class _Names:
         return label if len(self._columns) == 2 else f"{label}, value {index}"
 
 
-def _label(row: Row) -> str:
-    """Return the first cell of a row if it may name what follows it, else nothing."""
+def _label(row: Row, column: str = "") -> str:
+    """Return the first cell of a row if it may name what follows it, else nothing: no other run has the name of one."""
     first = row[0] if len(row) > 1 else None
-    return first.strip() if isinstance(first, str) and single.LABEL.fullmatch(first.strip()) else ""
+    label = first.strip() if isinstance(first, str) else ""
+    return label if single.LABEL.fullmatch(label) and not names_a_run(column, label) else ""
 
 
 def _blocks(rows: list[Row], prefix: str, names: _Names) -> Iterator[Part]:

@@ -70,6 +70,8 @@ def test_cells_are_named_by_row_and_column(tmp_path: Path) -> None:
         ("loss,3,4\n", ["row 1, column 1", "row 1, loss, value 1", "row 1, loss, value 2"]),
         ("metric,value\ntrain_time,3\n", ["columns", "row 1, metric", "row 1, train_time, value"]),
         ("model,mse\nsvm time,3\n", ["columns", "row 1, model", "row 1, mse"]),
+        ("id,value\nc0d98bdb-fd5c-47a0-9142-e831a2dc615a,3\n", ["columns", "row 1, id", "row 1, value"]),
+        ("run_id,value\nbrisk-fox-12,3\n", ["columns", "row 1, run_id", "row 1, value"]),
         (",0\nfit_time,3\n", ["row 1, column 1", "row 1, column 2", "row 2, column 1", "row 2, fit_time"]),
     ],
 )
