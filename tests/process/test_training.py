@@ -116,6 +116,7 @@ def test_a_command_through_a_shell_script(project: Project, seeded: str) -> None
     assert done.json["groups"][0]["runs"][0]["steps"] == 3
 
 
+@pytest.mark.slow
 def test_a_python_that_does_not_have_detaudit(project: Project, seeded: str, tmp_path: Path) -> None:
     import torch
 
