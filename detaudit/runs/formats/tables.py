@@ -50,9 +50,8 @@ def of_rows(
     small = list(itertools.islice(rows, MOST_CELLS // width + 1))
     if len(small) * width <= MOST_CELLS:
         for count, row in enumerate(small, 1):
-            label = _label(row, names.first)
             for index, value in enumerate(row):
-                yield cell(f"{prefix}row {count}, {names.of(index, label if index else '')}", value)
+                yield cell(f"{prefix}row {count}, {names.of(index, row)}", value)
         return
     rows = itertools.chain(small, rows)
     first, step = 1, max(1, min(BLOCK, MOST_OF_BLOCK // width))
@@ -77,15 +76,11 @@ class _Names:
     def __getitem__(self, index: int) -> str:
         return self._names[index] if index < len(self._names) else f"column {index + 1}"
 
-    @property
-    def first(self) -> str:
-        """The name of the first column, ``""`` if it has none."""
-        return self._columns[0] if self._columns else ""
-
-    def of(self, index: int, label: str) -> str:
-        """Return the name of a cell in a row with a label, which says what it is if the column does not."""
+    def of(self, index: int, row: Row) -> str:
+        """Return the name of a cell of a row, whose first cell says what it is if the column does not."""
         column = self._columns[index] if index < len(self._columns) else ""
-        if not label or not says_nothing(column):
+        label = _label(row, self._columns[0]) if index and says_nothing(column) else ""
+        if not label:
             return self[index]
         if column:
             return f"{label}, {self[index]}"
