@@ -194,11 +194,12 @@ def test_what_computes_without_training_has_its_lines_and_its_file_named(project
     alone = project.detaudit("bisect", "sample.py")
     assert alone.code == 125
     assert "detaudit bisect sample.py --artifact x.npy" in alone.out
-    fixed = project.detaudit("fix", "sample.py")
-    assert fixed.code == 0, fixed.out
-    assert "+rng = np.random.default_rng(0)" in fixed.out
-    traced = project.detaudit("trace", "sample.py", "--artifact", "x.npy")
-    assert "culprit: sample.py:2 in a file, cause: seed" in traced.out
+    for options in ((), ("--artifact", "x.npy")):
+        fixed = project.detaudit("fix", "sample.py", *options)
+        assert fixed.code == 0, fixed.out
+        assert "+rng = np.random.default_rng(0)" in fixed.out
+        traced = project.detaudit("trace", "sample.py", *options)
+        assert "culprit: sample.py:2 in a file, cause: seed" in traced.out
 
 
 def test_a_file_that_no_other_run_writes_is_not_advised(project: Project) -> None:
