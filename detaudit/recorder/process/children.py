@@ -102,7 +102,7 @@ _SOURCES = (".py", ".pyc", ".pyi")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
 _SYSTEM = ("/dev/", "/proc/", "/sys/", "/run/")
 _LIBRARY = os.path.realpath(os.path.dirname(os.__file__)) + os.sep
-_PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep, os.sep + "__pycache__" + os.sep)
+_CACHE = os.sep + "__pycache__" + os.sep
 
 
 class _Outputs:
@@ -115,7 +115,7 @@ class _Outputs:
         self._cwd = searched[0]
         self._devices = {folder: os.stat(folder).st_dev for folder in searched if os.path.isdir(folder)}
         self._searched = tuple(self._devices)
-        self._listed = (*_PACKAGES, *listed)
+        self._listed = (*frames.PACKAGES, _CACHE, *listed)
         self._dropped = (*_SYSTEM, _LIBRARY, os.path.dirname(os.path.realpath(logs)) + os.sep)
         chosen = [os.environ[name] for name in ("TMPDIR", "TEMP", "TMP") if os.environ.get(name)]
         self._temporary = os.path.realpath(chosen[0] if chosen else "/tmp") + os.sep  # noqa: S108
@@ -260,7 +260,7 @@ class _Outputs:
         if path.startswith(self._dropped) or path.endswith(".pyc"):
             return True
         shown = path[len(self._cwd) - 1 :] if path.startswith(self._cwd) else path
-        return any([part in shown for part in self._listed])
+        return any([part in shown for part in self._listed]) or frames.is_recorded(path)
 
     def _is_searched(self, path: str) -> bool:
         """Whether the auditor finds by itself that a file changed: it does not look at other file systems."""

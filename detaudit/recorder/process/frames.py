@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
+
+from . import guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,9 +14,11 @@ if TYPE_CHECKING:
 
 _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
-_PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+"""Parts of a path that installed packages have in a usual environment."""
 
 _known: dict[str, bool] = {}
+_installed: dict[str, set[str]] = {}
 
 
 def is_ours(frame: FrameType | None) -> bool:
@@ -25,13 +30,45 @@ def is_user_code(filename: str) -> bool:
     """Return whether a file is the user's own code: neither a library nor detaudit."""
     if filename not in _known:
         libraries = filename.startswith((_STANDARD_LIBRARY, _OURS, "<frozen"))
-        _known[filename] = not libraries and not any([part in filename for part in _PACKAGES])
+        _known[filename] = not libraries and not is_of_package(filename)
     return _known[filename]
+
+
+def is_of_package(path: str) -> bool:
+    """Return whether a file was installed with a package, wherever that is."""
+    return any([part in path for part in PACKAGES]) or is_recorded(path)
+
+
+def is_recorded(path: str) -> bool:
+    """Return whether a package's RECORD names a file, as with ``pip install --target FOLDER``.
+
+    The user's own files may lie beside it.
+    """
+    parts = path.split(os.sep)
+    return any([os.sep.join(parts[end:]) in _installed_in(os.sep.join(parts[:end])) for end in range(1, len(parts))])
+
+
+def _installed_in(folder: str) -> Container[str]:
+    """Return the files of packages in a folder that Python imports from."""
+    known = _installed.get(folder)
+    # What Python has listed itself: listing the folder again would be a call that the script did not make.
+    names = getattr(sys.path_importer_cache.get(folder), "_path_cache", ()) if known is None else ()
+    if known is not None or not names:
+        return known or ()
+    records = [os.path.join(name, "RECORD") for name in names if name.endswith(".dist-info")]
+    known = _installed[folder] = {*records}  # at once, because opening a file comes back here
+    for record in records:
+        try:
+            with open(os.path.join(folder, record), encoding="utf-8", errors="surrogateescape") as file:
+                known.update([line.rpartition(",")[0].rpartition(",")[0].replace("/", os.sep) for line in file])
+        except OSError as error:
+            guard.pass_on(error)
+    return known
 
 
 def is_standard_library(filename: str) -> bool:
     """Return whether a file belongs to Python's standard library."""
-    return filename.startswith((_STANDARD_LIBRARY, "<frozen")) and not any([part in filename for part in _PACKAGES])
+    return filename.startswith((_STANDARD_LIBRARY, "<frozen")) and not is_of_package(filename)
 
 
 def user_frame(frame: FrameType | None, through: Container[str] | None = None) -> FrameType | None:
