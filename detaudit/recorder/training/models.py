@@ -124,6 +124,8 @@ class ModelStates(ABC):
     def at_step(self) -> str | None:
         """Return the digest of the buffers of this thread's recent models, None if there are none."""
         models = self.recent()
+        if not models:
+            return None
         for model in models:
             if not self._ran[id(model)].counts:
                 self._note(model, counts=True)
