@@ -229,7 +229,25 @@ def _where_bound(page: SourceText, values: list[ast.expr | None]) -> Fix:
 
 def _replaced(page: SourceText, seed: ast.expr) -> Fix:
     new = _seed_of(page, seed, arrays=False)
-    return UNSAFE if new is None else Fix(page.instead(seed, new))
+    return UNSAFE if new is None else Fix(page.instead(_moving(page, seed), new))
+
+
+def _moving(page: SourceText, seed: ast.expr) -> ast.expr:
+    """Return the part of a seed that moves: what it may be instead stays, such as the value of a variable."""
+    for node in ast.walk(seed):
+        match node:
+            case ast.BoolOp(values=choices):
+                pass
+            case ast.IfExp(body=body, orelse=orelse):
+                choices = [body, orelse]
+            case ast.Call(args=choices) if last(node.func) in ("get", "getenv"):
+                pass
+            case _:
+                continue
+        moving = [one for one in choices if _moves(page, one)]
+        if len(moving) == 1 < len(choices):
+            return moving[0]
+    return seed
 
 
 def _moves(page: SourceText, node: ast.expr) -> bool:
