@@ -82,7 +82,6 @@ class SettingsRecorder:
         self._changes, self._wanted = 0, False
         self._script = ""
         self._written: dict[str, Any] = {}
-        self._loaded: tuple[int, list[str]] = 0, []
         self._data: tuple[int, bool | None] = 0, None
 
     def install(self) -> None:
@@ -124,7 +123,7 @@ class SettingsRecorder:
         """Keep the variables as a framework finds them. From the first import on, settings are written at the end."""
         if not self._wanted:
             self._wanted = True
-            self._recorder.at_end(self._at_end, self._forget)
+            self._recorder.at_end(self._finish, self._forget)
             self._recorder.at_step(self._at_step)
         if name in READ_VARIABLES:
             self._environ[name] = _variables()
@@ -135,18 +134,12 @@ class SettingsRecorder:
 
     def _at_step(self, steps: int) -> None:
         if steps == self._recorder.until or not steps & (steps - 1):
-            self._sink.guarded("settings", self._write)
+            self._sink.guarded("settings", self._finish)
 
-    def _at_end(self) -> None:
-        self._loaded = 0, []
-        self._write()
-
-    def _write(self) -> None:
+    def _finish(self) -> None:
         if not self._sink.started:
             return  # a forked helper without records does not need an event log for this
-        if len(sys.modules) != self._loaded[0]:  # to look at thousands of modules takes 10 ms
-            self._loaded = len(sys.modules), _files(self._script)
-        environ, files = {**self._environ, "end": _variables()}, self._loaded[1]
+        environ, files = {**self._environ, "end": _variables()}, _files(self._script)
         line: dict[str, object] = {
             "k": "settings",
             "values": read_settings(),

@@ -21,36 +21,32 @@ _untouched: dict[str, bytes] = {}
 _MT19937_BYTES = 625 * 4
 """624 words and the position in them; see numpy/random/src/mt19937/mt19937.h."""
 
-_seen: dict[str, tuple[Any, tuple[Any, ...]]] = {}
-"""The memory of generators of Python at the last look, and their states."""
+_seen: tuple[Any, bytes] = (None, b"")
+"""The memory of Python's generator at the last look, and its state."""
 
 
 def _python() -> bytes:
+    global _seen
     random: Any = sys.modules["random"]
-    return repr(state_of_python("random", random._inst)).encode()
-
-
-def state_of_python(name: str, generator: Any) -> tuple[Any, ...]:
-    """Return the version, a hash of the words and the half of a pair that a ``random.Random`` holds."""
-    memory, (known, state) = _memory(generator), _seen.get(name, (None, ()))
+    memory, (known, state) = _memory(random), _seen
     if memory is None or memory != known:
-        version, words, gauss = generator.getstate()
+        version, words, gauss = random.getstate()
         # The hash of a tuple of integers is the same in every process; the hash of None is not.
-        state = version, hash(words), gauss
-        _seen[name] = memory, state
+        state = repr((version, hash(words), gauss)).encode()
+        _seen = memory, state
     return state
 
 
-def _memory(generator: Any) -> Any:
+def _memory(random: Any) -> Any:
     """Return what has changed whenever the state has, None if that is unknown: this takes 1 us, getstate 20.
 
     In CPython, the position and the words are in the object itself; the cached half of a pair is an attribute.
     """
     ctypes: Any = sys.modules.get("ctypes")  # its import would take milliseconds
-    usual: Any = sys.modules["random"].Random
-    if ctypes is None or sys.implementation.name != "cpython" or type(generator) is not usual:
+    generator = random._inst
+    if ctypes is None or sys.implementation.name != "cpython" or type(generator) is not random.Random:
         return None
-    size = usual.__mro__[1].__basicsize__ - object.__basicsize__
+    size = random.Random.__mro__[1].__basicsize__ - object.__basicsize__
     if size < _MT19937_BYTES:
         return None
     return ctypes.string_at(id(generator) + object.__basicsize__, size), generator.gauss_next

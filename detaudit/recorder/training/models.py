@@ -124,13 +124,11 @@ class ModelStates(ABC):
     def at_step(self) -> str | None:
         """Return the digest of the buffers of this thread's recent models, None if there are none."""
         models = self.recent()
-        if self.CALLED_AT_EACH_STEP:
-            self._recent.clear()
-        if not models:
-            return None
         for model in models:
             if not self._ran[id(model)].counts:
                 self._note(model, counts=True)
+        if self.CALLED_AT_EACH_STEP:
+            self._recent.clear()
         groups = [buffers for model in models if (buffers := self._buffers(model))]
         tensors = {id(one): one for group in groups for one in group}  # a layer may be recent, and a part of a model
         parts = dict(zip(tensors, self._reader.parts([*tensors.values()])))

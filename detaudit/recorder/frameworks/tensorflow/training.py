@@ -643,9 +643,7 @@ class TensorFlow(framework.Framework[Steps]):
     def _generator_state(self) -> bytes:
         # After tf.random.set_seed, eager operations take their seeds from this generator.
         generator = getattr(self._context.context(), "_rng", None)
-        if generator is None:
-            return b""
-        return repr(generators.state_of_python("tensorflow", generator)[1]).encode()
+        return repr(hash(generator.getstate()[1])).encode() if generator is not None else b""
 
     def _used_by(self, functions: Iterable[Any]) -> list[Any]:
         """Return the recorder's variables that these concrete functions use."""
