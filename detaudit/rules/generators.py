@@ -233,24 +233,24 @@ def _replaced(page: SourceText, seed: ast.expr) -> Fix:
 
 
 def _moving(page: SourceText, seed: ast.expr) -> ast.expr:
-    """Return the part of a seed that moves: what it may be instead stays, such as the value of a variable."""
-    for node in ast.walk(seed):
-        match node:
-            case ast.BoolOp(values=choices):
-                pass
-            case ast.IfExp(body=body, orelse=orelse):
-                choices = [body, orelse]
-            case ast.Call(args=choices) if last(node.func) in ("get", "getenv"):
-                pass
-            case _:
-                continue
-        moving = [one for one in choices if _moves(page, one)]
-        if len(moving) == 1 < len(choices):
-            return moving[0]
+    """Return the part of a seed that moves if it may be something else, such as the value of a variable, which stays.
+
+    That is the whole seed if another part moves too.
+    """
+    node: ast.AST = seed
+    while len(moving := [child for child in ast.iter_child_nodes(node) if _moves(page, child)]) == 1:
+        match node, moving[0]:
+            case ast.BoolOp(), ast.expr() as choice:
+                return choice
+            case ast.IfExp(test=test), ast.expr() as choice if choice is not test:
+                return choice
+            case ast.Call(args=[_, default]), ast.expr() as choice if last(node.func) in ("get", "getenv"):
+                return default if choice is default else seed
+        node = moving[0]
     return seed
 
 
-def _moves(page: SourceText, node: ast.expr) -> bool:
+def _moves(page: SourceText, node: ast.AST) -> bool:
     for one in ast.walk(node):
         if isinstance(one, ast.Call):
             name, full = last(one.func), page.full(one.func)

@@ -124,6 +124,8 @@ FIXED = [
     (CLOCK, "s = int(getenv('SEED', time.time()))\nset_seed(s)", "s = int(getenv('SEED', 0))\nset_seed(s)"),
     (CLOCK, "set_seed(args.seed or int(time.time()))", "set_seed(args.seed or 0)"),
     (CLOCK, "set_seed(int(time.time()) if s is None else s)", "set_seed(0 if s is None else s)"),
+    (CLOCK, "set_seed(int(time.time()) + int(getenv('RANK', os.getpid())))", "set_seed(0)"),
+    (CLOCK, "set_seed((s or os.getpid()) * int(time.time()))", "set_seed(0)"),
     (PROCESS_ID, "r = random.Random(os.getpid() + 1)", "r = random.Random(0)"),
     (COMPLETION, "for x in as_completed(fs, timeout=3): f(x)", "for x in fs: f(x)"),
     (COMPLETION, "for x in tqdm(as_completed(fs), total=3): f(x)", "for x in tqdm(fs, total=3): f(x)"),
