@@ -110,8 +110,8 @@ ROOMS = {
     },
     "pytest_plugin": {"compat", "judge", "model", "report", "store"},
     "remote": {
-        "audit", "check", "cli", "config", "entry_points", "errors", "judge", "launch", "model", "private", "redact",
-        "report", "runner", "runs", "store", "wire",
+        "audit", "check", "cli", "config", "entry_points", "errors", "judge", "launch", "model", "notebooks", "private",
+        "redact", "report", "runner", "runs", "store", "wire",
     },
 }  # fmt: skip
 """Files and folders of the package, each with those that it may import, which are above it here."""

@@ -230,6 +230,8 @@ def _python(name: str | None) -> str:
 
 def _executable(name: str) -> str:
     path = which(name)
+    if path is None and os.sep in name and os.path.isfile(name):
+        raise UsageError(f"not executable: {name!r}", f"Run `chmod +x {name}`, or name what runs it.")
     if path is None:
         raise UnknownNameError(f"command not found: {name!r}", "Check the name and your PATH.")
     return path

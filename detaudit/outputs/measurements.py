@@ -630,7 +630,7 @@ def is_own_number(value: float, facts: RunFacts, name: str = "") -> bool:
     of_object = not _OF_ADDRESS.isdisjoint(words(name)[-1:])
     if any(first <= value < last for first, last in ((*_STACKS, _HEAP) if of_object else _STACKS)):
         return int(value) % (_ALIGNED_OBJECT if of_object else _ALIGNED) == 0
-    return value >= _LEAST_OWN_NUMBER and (int(value) in facts.pids or int(value) in facts.ports)
+    return _LEAST_OWN_NUMBER <= value < math.inf and (int(value) in facts.pids or int(value) in facts.ports)
 
 
 _STACKS = ((0x7E0000000000, 0x800000000000), (0xFE0000000000, 0x1000000000000))

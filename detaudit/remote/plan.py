@@ -27,6 +27,7 @@ from detaudit.launch.target import Target, outer_environment
 from detaudit.launch.workspace import MOST_ENTRIES, is_venv, walk
 from detaudit.model.fact import encode, now
 from detaudit.model.stage import Records
+from detaudit.notebooks.cells import code_of
 
 # What is to be run, whatever machine runs it: the file that `detaudit plan` writes.
 
@@ -40,8 +41,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     ``python`` is the interpreter that the user named, ``""`` for the one that a machine finds; ``options`` are the
     declared ones that are not as by default. ``variables`` are set in every run, ``passed`` are names of those that
-    each machine has a value for. ``sources`` are the digests of the Python files below the working directory, by
-    relative path.
+    each machine has a value for. ``sources`` are the digests of the Python files, and of the code of the notebooks,
+    below the working directory, by relative path.
     """
 
     schema_version: str
@@ -139,12 +140,19 @@ def planned(options: RunOptions) -> dict[str, Any]:
     return {name: text for name, text in written(options).items() if declaration(name).planned}
 
 
+_NO_CODE = ("__pycache__", ".git", ".ipynb_checkpoints", "node_modules")
+
+
 def sources(cwd: Path) -> dict[str, str]:
-    """Return the digests of the Python files below a folder, by relative path; those of environments do not count."""
+    """Return the digests of the code below a folder, by relative path; that of environments does not count."""
     digests: dict[str, str] = {}
-    for entry in islice(walk(cwd, cwd / RESULTS, skipped=("__pycache__", ".git", "node_modules")), MOST_ENTRIES):
-        if entry.name.endswith(".py") and entry.is_file():
-            data = Path(entry.path).read_bytes()
+    for entry in islice(walk(cwd, cwd / RESULTS, skipped=_NO_CODE), MOST_ENTRIES):
+        if entry.name.endswith((".py", ".ipynb")) and entry.is_file():
+            path = Path(entry.path)
+            try:
+                data = code_of(path)
+            except OSError:  # no notebook, whatever its name says
+                data = path.read_bytes()
             digests[os.path.relpath(entry.path, cwd)] = hashlib.blake2b(data, digest_size=8).hexdigest()
     return dict(sorted(digests.items()))
 
@@ -171,7 +179,7 @@ def to_file(plan: Plan) -> bytes:
 
 
 def other_sources(plan: Plan, cwd: Path) -> list[str]:
-    """Return the Python files of a plan that a working directory lacks, or has with another content."""
+    """Return the files of a plan's code that a working directory lacks, or has with another content."""
     ours = sources(cwd)
     return [name for name, digest in plan.sources.items() if ours.get(name) != digest]
 

@@ -272,6 +272,11 @@ def test_long_texts_are_shown_from_before_they_differ() -> None:
     assert (found.kind, found.values) == (OutputKind.VALUE, ("…0000, 214.142857, 0.5]", "…0000, 214.142857, 0.25]"))
 
 
+def test_a_number_beyond_all_floats_is_text() -> None:
+    genome = "01" * 200
+    assert serious(differences(f"best genome 1{genome} in 0.31s\n", f"best genome 1{genome} in 0.42s\n")) == []
+
+
 def test_secrets_are_not_shown() -> None:
     found = differences("token=12345 x", "token=54321 x", STDOUT) + differences("password=abc", "password=abd")
     assert not [value for one in found for value in one.values if re.search("12345|54321|ab", value)]

@@ -96,7 +96,7 @@ def test_a_script_without_an_interpreter(project: Project) -> None:
     assert "#!/bin/sh" in done.err
     path.chmod(0o644)
     done = project.detaudit("run", "--", "./train.sh")
-    assert (done.code, "command not found" in done.err) == (2, True)
+    assert (done.code, "not executable: './train.sh'" in done.err, "chmod +x" in done.err) == (2, True, True)
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-1", "0", "soon"])

@@ -97,6 +97,22 @@ def test_code_that_changed_is_noticed(tmp_path: Path) -> None:
     assert other_sources(made, tmp_path) == ["pkg/model.py", "train.py"]
 
 
+def test_of_a_notebook_its_code_counts(tmp_path: Path) -> None:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": "loss = 1"}
+    content = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
+    notebook = tmp_path / "train.ipynb"
+    notebook.write_text(json.dumps(content))
+    (tmp_path / "broken.ipynb").write_text("not JSON")
+    made = plan(sources=sources(tmp_path))
+    assert list(made.sources) == ["broken.ipynb", "train.ipynb"]
+    cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "1"}]
+    notebook.write_text(json.dumps(content))
+    assert other_sources(made, tmp_path) == []
+    cell["source"] = "loss = 2"
+    notebook.write_text(json.dumps(content))
+    assert other_sources(made, tmp_path) == ["train.ipynb"]
+
+
 def test_secrets_of_the_command_line_are_not_shown(tmp_path: Path) -> None:
     import dataclasses
 
