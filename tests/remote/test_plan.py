@@ -98,7 +98,7 @@ def test_code_that_changed_is_noticed(tmp_path: Path) -> None:
 
 
 def test_of_a_notebook_its_code_counts(tmp_path: Path) -> None:
-    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": "loss = 1"}
+    cell: dict[str, object] = {"cell_type": "code", "metadata": {}, "outputs": [], "source": "loss = 1"}
     content = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
     notebook = tmp_path / "train.ipynb"
     notebook.write_text(json.dumps(content))
