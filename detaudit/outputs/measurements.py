@@ -129,6 +129,7 @@ _OF_DATA = _words(
     " steps_ stamp_ series feature_ past future historical history_ expiry expiration maturity purchase transaction"
     " invoice payment hire contract season sunrise sunset sun local_ heart pulse respiratory breathing interest"
     " inflation growth mutation crossover dropout hazard incidence prevalence mortality"
+    " mae rmse mse mape smape error errors err residual residuals"
     " miles mile km kilometers kilometres meter meters metre metres m cm mm feet ft knots rad radians deg degrees"
     " beats breaths revolutions rotations cycles_ dollars usd eur liters litres gallons kg grams people vehicles"
     " cars passengers goals spikes photons counts"
@@ -151,8 +152,8 @@ _LINKS = _words("per of to for in since until between until_ from during by over
 _SPEEDS = _words("speed rate pace velocity dt")
 """Quantities that are a measurement of a computation, and of anything else a result."""
 
-_CHOSEN = _words("best worst top selected chosen winner winning predicted")
-"""What makes the name of a run a result: ``best_run_name``."""
+_CHOSEN = _words("best worst top selected chosen winner winning predicted recommended cause")
+"""What makes the name or a number of a run a result: ``best_run_name``."""
 
 _NAMES_OF_RUN = _words("cells run session experiment job trace request task worker actor container pod study artifact")
 _HOSTS = _words("host hostname node nodename machine ip addr address user username cwd pwd tmpdir tempdir")
@@ -350,8 +351,12 @@ def _rate(key: list[str]) -> Meaning | None:
     """Return the meaning of so much for each unit of time: ``images_per_sec``, ``samples_sec``."""
     if "per" in key[1:-1]:
         at = len(key) - 1 - key[::-1].index("per")
+        if key[at + 1] in ("day", "days"):
+            return _DATA
         if key[at + 1] in _UNITS:
-            return _modified(_Of.RATE, key[:at])
+            meaning = _modified(_Of.RATE, key[:at])
+            of_matter = any(len(word) == 1 and word not in "bs" for word in key[:at])  # L/min, g/s, K/s
+            return replace(meaning, sure=meaning.sure and not of_matter)
     return None
 
 
@@ -390,9 +395,13 @@ def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
         of_time = alone or head in _CLOCK or set(others) & _CLOCK
         return _modified(_Of.ESTIMATE, others) if of_time else None  # samples remaining: 4521
     if head in _ESTIMATE:
-        return Meaning(_Of.ESTIMATE)
+        return _DATA if set(others) & _OF_DATA else Meaning(_Of.ESTIMATE)
     if head in _CLOCK:
+        if head == "spent" and set(others).isdisjoint(_CLOCK | _UNITS.keys()):
+            return None  # total_spent
         meaning = _modified(_Of.DURATION, others, units)
+        if not {"episode", "episodes"}.isdisjoint(others):
+            return replace(meaning, by_parent=True)  # whole ones are steps
         return replace(meaning, alone=meaning.of is _Of.DURATION and key[-1] in _ALONE and len(key) == 1)
     if head in _ALSO_OF_DATA and set(key).isdisjoint(_PARTS | _OF_NETWORK | _MEMORY | _BYTES):
         meaning = _modified(_Of.AMOUNT, others)
@@ -400,7 +409,8 @@ def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
     if head in _RATE:
         return _modified(_Of.RATE, [one for one in others if one not in _OF_NETWORK])
     if head in _MEMORY:
-        return _modified(_Of.AMOUNT, others)
+        amount = _modified(_Of.AMOUNT, others)
+        return amount if key != ["rss"] else replace(amount, sure=False)  # a residual sum of squares
     if {"resident", "set"} <= set(key):
         return Meaning(_Of.AMOUNT)
     if head in _METER or (head in _PROCESS_METERS | _PARTS | {"w"} and set(key) & _PARTS - _NOT_OF_MACHINES_ALONE):
@@ -426,6 +436,8 @@ def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
     last = key[-1]
     if last in _COUNTED_BY_MACHINE:
         return Meaning(_Of.AMOUNT)
+    if not _CHOSEN.isdisjoint(key):
+        return None  # predicted_port
     if last in _NUMBER_OF_RUN - _COUNTED_OF_RUN or (
         last in ("id", "ident", "number", "num", "no") and len(key) > 1 and key[-2] in _NUMBER_OF_RUN
     ):
@@ -614,7 +626,8 @@ def number_role(meaning: Meaning, value: float, is_integer: bool, facts: RunFact
     if not _fits(meaning, value, facts):
         return Role.IDENTIFIER if is_integer and is_own_number(value, facts) else Role.RESULT
     of_clock = meaning.of is _Of.DATE and any(is_clock(value / scale, facts) for scale in _SCALES)
-    return Role.MEASUREMENT if meaning.sure or of_clock else Role.OPEN
+    of_bytes = meaning.of is _Of.AMOUNT and is_integer and value >= _LEAST_BYTES
+    return Role.MEASUREMENT if meaning.sure or of_clock or of_bytes else Role.OPEN
 
 
 def is_clock(value: float, facts: RunFacts) -> bool:
@@ -632,6 +645,9 @@ def is_own_number(value: float, facts: RunFacts, name: str = "") -> bool:
         return int(value) % (_ALIGNED_OBJECT if of_object else _ALIGNED) == 0
     return _LEAST_OWN_NUMBER <= value < math.inf and (int(value) in facts.pids or int(value) in facts.ports)
 
+
+_LEAST_BYTES = 2**16
+"""Of what may be memory, whole numbers from here on are bytes or KiB of a process."""
 
 _STACKS = ((0x7E0000000000, 0x800000000000), (0xFE0000000000, 0x1000000000000))
 """Where Linux maps memory on x86-64 and on 64-bit ARM: the numbers of ``threading.get_ident`` and of log records."""
@@ -664,7 +680,7 @@ def with_unit(meaning: Meaning, unit: str) -> Meaning:
         return Meaning(_Of.AMOUNT)
     if said.of not in (_Of.DURATION, _Of.RATE):
         if unit.lower() in _BYTES:
-            return meaning if meaning.of is _Of.AMOUNT else RESULT
+            return Meaning(_Of.AMOUNT) if meaning.of is _Of.AMOUNT else RESULT
         return meaning
     if meaning.of is _Of.ESTIMATE:
         return Meaning(_Of.ESTIMATE)

@@ -27,7 +27,7 @@ import msgspec
 from detaudit import redact
 from detaudit.model.outputs import STDERR, STDOUT, OutputDifference, OutputKind, Role, RunFacts, Text, TextBlock
 from detaudit.outputs import measurements
-from detaudit.outputs.measurements import MASK, NOTHING, Meaning, masked, meaning_of, number_role, with_unit
+from detaudit.outputs.measurements import MASK, NOTHING, RESULT, Meaning, masked, meaning_of, number_role, with_unit
 
 NAME = "text.json"
 """The file beside the logs of a run that has its Text."""
@@ -339,7 +339,8 @@ _FINISHED = re.compile(
     r"|converged?|epochs?|steps?|iterations?|batch\w*|total|all|everything|start\w*|trees?|tasks?|jobs?|requests?)\b",
     re.IGNORECASE,
 )
-_WITHIN = re.compile(r"(?:^|\s)(?:in|after|within)$", re.IGNORECASE)
+_WITHIN = re.compile(r"(?:^|\s)(?:in|after)$", re.IGNORECASE)
+_COUNTED = re.compile(r"\s[^\W\d_]{2,}")
 _MASKED, _NUMBERS, _DATES, _UNREAD = "masked", "number", "date", "unread"
 _blake2b = hashlib.blake2b
 
@@ -506,7 +507,8 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
     if match["digits"] is None:
         return _Slot(start, end, kind, label, meaning_of(label), result=True)
     unit = (match["unit"] or "").strip()
-    meaning = with_unit(_meaning(label), unit)
+    counted = not unit and match["digits"].isdigit() and bool(_COUNTED.match(line, end))
+    meaning = with_unit(_meaning(label, counted), unit)
     if _BYTES.fullmatch(unit) and _EXTREME.fullmatch(label.strip(_OPENERS)) and _MEMORY.search(line):
         meaning = meaning_of("memory")  # memory: 200 MB (max 233.8 MiB)
     digits = match.span("digits")
@@ -528,9 +530,11 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
     return _Slot(start, end, kind, label, meaning, digits, scale, is_integer, counter, count, result, seconds)
 
 
-def _meaning(label: str) -> Meaning:
-    """Return what a label says, which may be the end of a sentence."""
+def _meaning(label: str, counted: bool) -> Meaning:
+    """Return what a label says, which may be the end of a sentence; ``counted``: what follows is what there are of."""
     if match := _WITHIN.search(label):
+        if counted:
+            return RESULT  # converged after 23 iterations
         if measurements.meaning_of(label[: match.start()]).is_result and not _FINISHED.search(label):
             return NOTHING
         return meaning_of("elapsed")
@@ -985,7 +989,7 @@ class _Comparison:
             for number, text in enumerate(texts[side], 1):
                 if text in alone or _columns(text):
                     parsed = parser.parse(text, number)
-                    if alone[text] > 0 and parsed.words.strip("\0 █-=_*#+|│┃┏┓└┘╭╮╰╯─━═╌.~") + "".join(parsed.results):
+                    if alone[text] > 0 and _says(parsed):
                         differing_lines[side].append(parsed)
                     alone[text] -= 1
         return differing_lines
@@ -1046,6 +1050,8 @@ class _Comparison:
             of_each_shape = {line.translate(_ZEROS): line for line in lines}.values()
             words |= {_without_blanks(parser.parse(parser.line(line).strip()).words) for line in of_each_shape}
         words = {one for one in words if any(map(str.isalpha, one))}
+        if len(words) > _MOST_SHAPES_TORN:
+            return False
         words = {one for one in words if _untorn(one, words) == [one]}
         for lines, differing, _ in sides:
             in_lines = [_lines_in(line, words) for line in differing]
@@ -1082,6 +1088,12 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
 
 
+def _says(line: _Parsed) -> bool:
+    """Return whether a line says more than a rule or a bar, which are of one mark: a picture has several runs."""
+    drawn = line.words.strip("\0 █-=_*#+|│┃┏┓└┘╭╮╰╯─━═╌.~")
+    return bool(drawn or line.results) or len({*line.words} & {*"#.*+"}) > 1
+
+
 def _is_progress(line: _Parsed) -> bool:
     """Return whether a line says nothing but how far something is, and how fast it goes."""
     counters = [slot.counter for slot, (role, _) in zip(line.slots, line.values, strict=True) if role is Role.RESULT]
@@ -1093,7 +1105,7 @@ def _same_pieces(a: list[_Parsed], b: list[_Parsed], alone: bool) -> bool:
 
     One that is ``alone`` tears no line apart, but lines of its buffers may have no end between them.
     """
-    if not alone and _tokens(a) == _tokens(b):
+    if not alone and _tokens(a) == _tokens(b) and _lengths(a) != _lengths(b):
         return True
     texts = tuple([_visible(line) for line in side] for side in (a, b))
     if max(map(len, texts)) > _MOST_TORN:
@@ -1109,6 +1121,11 @@ def _tokens(lines: list[_Parsed]) -> Counter[str]:
         tokens.update(line.words.replace("\0", " \0 ").split())
         tokens.update(line.results)
     return tokens
+
+
+def _lengths(lines: list[_Parsed]) -> Counter[int]:
+    """Return how many lines have how many words and numbers: if it is the same, none was torn apart."""
+    return Counter(len(line.words.replace("\0", " \0 ").split()) for line in lines)
 
 
 def _visible(line: _Parsed) -> str:
@@ -1137,6 +1154,7 @@ def _without_blanks(text: str) -> str:
 
 
 _MOST_TORN = 200
+_MOST_SHAPES_TORN = 1000
 
 
 def _untorn(line: str, lines: set[str]) -> list[str]:

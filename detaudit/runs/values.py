@@ -110,7 +110,8 @@ def read(
     Values below a key that is the name of a secret, or one of ``secret_names``, are not shown. ``python`` is an
     interpreter that may have a library that is missing here. ``known`` are files that were read before, by what
     ``known_as`` returns: one with the same bytes and such a name is not read again. Of a database, these rows are left
-    out: ``without``. Raises OSError if the file cannot be opened, BudgetSpentError if the budget does not suffice.
+    out: ``without``. Raises OSError if the file cannot be opened, BudgetSpentError if the budget does not suffice for
+    its bytes.
     """
     budget = budget or Budget()
     budget.begin()
@@ -136,6 +137,8 @@ def read(
             by = file_format.name
         else:
             _take(file_format, path, size, budget, values)
+    except BudgetSpentError:  # its bytes are known, and may be equal
+        problem = "the budget was spent while it was read (--file-budget)"
     except ModuleNotFoundError as error:
         problem = f"needs {error.name} to be read"
     except UnusableError as error:

@@ -212,6 +212,8 @@ file|events.out.tfevents.1764058355.node17.4242.0
 """
 
 OPEN = """
+rss|1.25
+output|4.5 L/min
 bandwidth|900
 energy_kwh|0.001
 emissions|0.0001
@@ -228,6 +230,13 @@ quux_duration|3.1
 """
 
 RESULTS = """
+predicted_eta_min|31.25
+predicted_port|8080
+root_cause_process|4243
+episode_durations|12
+total_spent|12.5
+steps_per_day|3.5
+rmse|0.4 s
 hard.hardest_frame|12345_00345
 policy.machine.processes|12
 policy.machine.threads|12

@@ -137,6 +137,14 @@ def test_how_often_a_benchmark_repeats_a_call_is_no_difference(
 
 
 @pytest.mark.full
+@pytest.mark.parametrize(("last", "code"), [("", 0), ("torch.seed(); model(torch.randn_like(x))", 1)])
+def test_nor_is_it_after_a_training(project: Project, last: str, code: int) -> None:
+    project.write("train.py", TRAINED + BENCHMARKS["for a time"].replace("model(x)", "model(x[:2])") + f"    {last}\n")
+    done = project.run("train.py", "--runs", "2", "--full")
+    assert done.code == code, done.out
+
+
+@pytest.mark.full
 def test_an_evaluation_in_training_mode_is_not(project: Project) -> None:
     project.write("evaluate.py", EVALUATED + "    torch.seed()\n    model.train()\n    model(x)\n    model(x)\n")
     done = project.detaudit("run", "evaluate.py", "--runs", "2", "--full")

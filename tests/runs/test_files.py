@@ -126,8 +126,11 @@ def test_the_time_between_files_is_not_that_of_reading(tmp_path: Path) -> None:
 
 def test_what_an_archive_unpacks_to_counts(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "a", a=np.zeros(100_000))
+    budget = Budget(bytes=100_000)
+    file = read(tmp_path / "a.npz", "a", FACTS, budget=budget)
+    assert ("--file-budget" in file.problem, file.values, len(file.sha256)) == (True, (), 64)  # equal bytes are equal
     with pytest.raises(BudgetSpentError, match="bytes"):
-        read(tmp_path / "a.npz", "a", FACTS, budget=Budget(bytes=100_000))
+        read(tmp_path / "a.npz", "a", FACTS, budget=budget)
 
 
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:

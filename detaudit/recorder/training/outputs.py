@@ -31,6 +31,9 @@ LATER_BYTES = 16 * 2**20
 LATER_CALLS = 256
 """After the first update, so many bytes and calls wait before they are digested: most are followed by an update."""
 
+_MOST_KNOWN = 100_000
+"""Calls whose repetitions are recognized."""
+
 _MASK = (1 << 128) - 1
 
 
@@ -61,6 +64,7 @@ class LastCalls:
         self._later: list[list[Any]] = []
         self._later_bytes = self._ordered = 0
         self._chain = ""
+        self._chained: set[str] = set()
 
     def updated(self) -> None:
         """Drop what the update of the weights, in this thread, makes obsolete."""
@@ -105,7 +109,7 @@ class LastCalls:
         kept = [value if isinstance(value, str) else self._reader.kept(value, not large) for value in values]
         if any(value is None for value in kept):
             self._digest_later()
-            self.add(self._digested(values))
+            self._append_once(self._digested(values))
             return
         self._later_bytes += size
         self._later.append(kept)
@@ -113,7 +117,14 @@ class LastCalls:
     def _digest_later(self) -> None:
         later, self._later, self._later_bytes = self._later, [], 0
         for values in later:
-            self._append(self._digested(values))
+            self._append_once(self._digested(values))
+
+    def _append_once(self, output: str) -> None:
+        # How often one is repeated may depend on the time, as in a benchmark of a trained model.
+        if output not in self._chained:
+            if len(self._chained) < _MOST_KNOWN:
+                self._chained.add(output)
+            self._append(output)
 
     def _append(self, output: str) -> None:
         self._ordered += 1
@@ -149,9 +160,6 @@ class LastCalls:
 # A call counts if no other one is in progress in its thread. The end of this file says which count after an update. As
 # long as nothing was trained, calls with equal inputs and outputs count once: a benchmark repeats one by chance.
 
-
-_MOST_KNOWN = 100_000
-"""Calls whose repetitions are recognized."""
 
 _PLAIN = (bool, int, float, complex, str, bytes)
 
