@@ -397,12 +397,7 @@ def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
     if head in _ESTIMATE:
         return _DATA if set(others) & _OF_DATA else Meaning(_Of.ESTIMATE)
     if head in _CLOCK:
-        if head == "spent" and set(others).isdisjoint(_CLOCK | _UNITS.keys()):
-            return None  # total_spent
-        meaning = _modified(_Of.DURATION, others, units)
-        if not {"episode", "episodes"}.isdisjoint(others):
-            return replace(meaning, by_parent=True)  # whole ones are steps
-        return replace(meaning, alone=meaning.of is _Of.DURATION and key[-1] in _ALONE and len(key) == 1)
+        return _of_clock(head, others, units)
     if head in _ALSO_OF_DATA and set(key).isdisjoint(_PARTS | _OF_NETWORK | _MEMORY | _BYTES):
         meaning = _modified(_Of.AMOUNT, others)
         return replace(meaning, sure=False) if meaning.of is _Of.AMOUNT else meaning
@@ -427,6 +422,15 @@ def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
             return None
         return Meaning(_Of.DURATION if head == "dt" else _Of.RATE, bool(known)) if head != "rate" else None
     return _of_unit(key, units)
+
+
+def _of_clock(head: str, others: list[str], units: tuple[float, ...]) -> Meaning | None:
+    if head == "spent" and set(others).isdisjoint(_CLOCK | _UNITS.keys()):
+        return None  # total_spent
+    meaning = _modified(_Of.DURATION, others, units)
+    if not {"episode", "episodes"}.isdisjoint(others):
+        return replace(meaning, by_parent=True)  # whole ones are steps
+    return replace(meaning, alone=meaning.of is _Of.DURATION and head in _ALONE and not others)
 
 
 def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
@@ -753,6 +757,8 @@ def _is_now(seconds: float, precision: float, utc: bool, facts: RunFacts) -> boo
 
     Without ``utc``, it may be of any time zone, which are apart by quarters of an hour.
     """
+    if not math.isfinite(seconds):
+        return False
     for shift in {0.0, facts.shift_s}:
         early, late = facts.started + shift - precision, facts.ended + shift
         if early - _MARGIN_S <= seconds <= late + _MARGIN_S:
