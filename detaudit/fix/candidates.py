@@ -126,7 +126,10 @@ def _in_code(flag: Flag, catalogue: Catalogue, tree: Tree, training: Training) -
     required, main = catalogue.select(flag.requires), training.main
     if not main or any(not (one.call or one.set) or one.patch or one.needs_value for one in (*required, flag)):
         return ()
-    page = SourceText.of(code_of(tree.cwd / main))
+    try:
+        page = SourceText.of(code_of(tree.cwd / main))
+    except (SyntaxError, ValueError):  # of a newer Python than this one
+        return ()
     lines, needs = list[str](), list[str]()
     for one in (*required, flag):
         for variable, value in one.env.items() if any(map(is_gpu, training.devices)) else ():
@@ -140,7 +143,7 @@ def _in_code(flag: Flag, catalogue: Catalogue, tree: Tree, training: Training) -
             module, line = _named(page, name)
             lines.append(f"{line} = {value!r}")
             needs += module
-    present = {line.strip() for line in page.lines}
+    present = {line.rstrip() for line in page.lines}  # in a function, it may run too late
     if all(line in present for line in lines):
         return ()
     rule = GLOBAL.name if Cause.SEED in flag.causes else ""

@@ -20,6 +20,9 @@ from detaudit.source.text import SourceText
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 """A line with its end, as Python counts lines: other characters do not end one."""
 
+_HEAD = re.compile(r"#!|#.*coding[:=]")
+"""The line that says what runs a file, and that of its encoding (PEP 263), which stay the first ones."""
+
 AFTER_IMPORTS = 0
 """The line of a change that goes after the imports of a file, wherever those end."""
 
@@ -61,8 +64,8 @@ class Text:
 
     @property
     def top(self) -> int:
-        """The index of the first line that is the user's."""
-        return 0
+        """The index of the first line that is the user's, below what says how the file is read."""
+        return next((at for at, line in enumerate(self.lines[:2]) if not _HEAD.match(line)), min(2, len(self.lines)))
 
     @property
     def end(self) -> str:
@@ -200,6 +203,7 @@ def _after_imports(page: SourceText, lines: Sequence[str], missing: Sequence[str
     use is imported by then, or by ``missing`` imports that go with them.
     """
     end, early, imported = 0, -1, dict[str, str]()
+    used = {node.id for node in ast.walk(ast.parse("\n".join(lines))) if isinstance(node, ast.Name)}
     for number, statement in enumerate(page.reader.tree.body):
         imports = isinstance(statement, ast.Try) and isinstance(statement.body[0], ast.Import | ast.ImportFrom)
         if isinstance(statement, ast.Import | ast.ImportFrom) or imports or _is_docstring(number, statement):
@@ -210,7 +214,11 @@ def _after_imports(page: SourceText, lines: Sequence[str], missing: Sequence[str
             break
         elif early < 0 and not isinstance(statement, ast.Expr) and _calls_library(statement, imported):
             early = end
-    used = {node.id for node in ast.walk(ast.parse("\n".join(lines))) if isinstance(node, ast.Name)}
+    unbound = used - _names_of(one for one in page.reader.tree.body if one.lineno <= end).keys()
+    for statement in page.reader.tree.body:  # below other code, an import that these lines need
+        if isinstance(statement, ast.Import | ast.ImportFrom) and not unbound.isdisjoint(_names_of([statement])):
+            end = max(end, statement.end_lineno or end)
+            unbound -= _names_of([statement]).keys()
     bound = {*imported, *imported_at_top(SourceText("\n".join(missing)))}
     return early if early >= 0 and used <= bound else end
 

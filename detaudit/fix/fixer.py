@@ -358,8 +358,10 @@ class Fixer:
             for one in self._chosen
             for name, value in one.candidate.variables.items()
         )
-        matches = self._matches()
+        matches = self._matches() and not interrupted
         verdict = trace.groups[0].verdict if trace is not None else Verdict.INCONCLUSIVE
+        if interrupted and verdict is Verdict.DETERMINISTIC and self._chosen:
+            verdict = Verdict.INCONCLUSIVE
         return Fix(
             schema_version=SCHEMA_VERSION,
             command=settings.command,

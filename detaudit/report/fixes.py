@@ -17,6 +17,8 @@ def answer(fix: Fix) -> traces.Answer:
     verdict = fix.groups[0].verdict
     if verdict is Verdict.DETERMINISTIC and not (fix.hunks or fix.variables):
         return traces.Answer("nothing to fix", f"{runs} match")
+    if fix.interrupted and verdict is Verdict.DETERMINISTIC:
+        return traces.Answer("not proven", f"{runs} match with {fix.changes}, but the proof was interrupted")
     if verdict is Verdict.DETERMINISTIC and not fix.variables:
         done = "applied" if fix.applied else "proven"
         return traces.Answer("fixed", f"{fix.changes}, {done}: {runs} match with {_them(fix)}")

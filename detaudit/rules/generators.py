@@ -5,7 +5,7 @@ import ast
 from detaudit.model import SourceKind
 from detaudit.rules.calls import with_first
 from detaudit.rules.rule import UNSAFE, Fix, Rule
-from detaudit.rules.times import indexes, starts_worker
+from detaudit.rules.times import indexes, is_of_item, starts_worker
 from detaudit.source.randomness import NUMPY
 from detaudit.source.text import SourceText, TextEdit, argument_of, last
 
@@ -51,7 +51,8 @@ class UnseededGenerator(Rule):
     )
     never = (
         "It never puts a constant seed where code runs again: each item would get the same noise. There the seed "
-        "has the number of the item, and without such a number the line stays as it is."
+        "has the number of the item, or in a data set of torch is drawn from its global generator, and without "
+        "either the line stays as it is."
     )
 
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
@@ -90,6 +91,9 @@ def _seed_of(page: SourceText, node: ast.AST, *, arrays: bool) -> str | None:
     Only ``arrays`` of integers take several numbers: NumPy's generators mix them. In a worker of torch, the seed that
     it has differs from those of other workers and of other epochs.
     """
+    torch = next((name for name, full in page.imports.items() if full == "torch"), "")
+    if torch and is_of_item(page.reader, node):  # the global generator of torch, of which each worker has its own
+        return f"{torch}.randint(2**62, ()).item()"
     names = indexes(page.reader, node)
     if page.imports.get("torch") == "torch" and starts_worker(page.reader, node):
         return "torch.initial_seed() % 2**32"
@@ -246,6 +250,11 @@ def _moving(page: SourceText, seed: ast.expr) -> ast.expr:
                 return choice
             case ast.Call(args=[_, default]), ast.expr() as choice if last(node.func) in ("get", "getenv"):
                 return default if choice is default else seed
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.BitXor(), right=right), ast.expr() as choice:
+                if not isinstance(right if choice is left else left, ast.Constant):
+                    return choice
+            case ((ast.List(elts=elements) | ast.Tuple(elts=elements)), ast.expr() as choice) if len(elements) > 1:
+                return choice
         node = moving[0]
     return seed
 

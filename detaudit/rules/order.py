@@ -18,7 +18,9 @@ _IN_ORDER = {
 
 _COMPARABLE = {"Path", "PurePath", "PosixPath", "PurePosixPath", "Decimal", "Fraction", "UUID"}
 _OF_OBJECTS = {"parameters", "modules", "children", "buffers"}
-_ATOMS = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.ListComp, ast.Tuple)
+_ATOMS = (
+    ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.ListComp, ast.Tuple, ast.Dict, ast.DictComp
+)  # fmt: skip
 
 
 class SetOrder(Rule):
@@ -199,8 +201,8 @@ class CompletionOrder(Rule):
     before = "for job in as_completed(jobs):\n    total += job.result()\n"
     after = "for job in jobs:\n    total += job.result()\n"
     never = (
-        "It never changes a loop over futures in a dict or a set, which have no order of submission, and never "
-        "makes workers wait for each other: only what is taken from them has an order."
+        "It never changes a loop over futures in a set, which has no order of submission, nor over coroutines, and "
+        "never makes workers wait for each other: only what is taken from them has an order."
     )
 
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
@@ -218,26 +220,48 @@ class CompletionOrder(Rule):
 
 
 def _as_submitted(page: SourceText, call: ast.Call, futures: ast.expr) -> Fix:
-    parent = page.reader.parent(call)
-    if isinstance(parent, ast.AsyncFor) or _is_mapping(page, futures):
+    values = page.reader.values(futures) if isinstance(futures, ast.Name | ast.Attribute) else [futures]
+    if isinstance(page.reader.parent(call), ast.AsyncFor) or any(map(page.reader.is_set, filter(None, values))):
         return UNSAFE
+    if page.full(call.func) == "asyncio.as_completed" and not all(map(_are_tasks, values)):
+        return UNSAFE  # coroutines begin when they are awaited
     (start, end), (first, stop) = page.span(call), page.span(futures)
     if isinstance(futures, ast.GeneratorExp):  # all its calls must be made before the first result is awaited
         return Fix(_taken(page, call, ((start, first + 1, "["), (stop - 1, end, "]"))))
     opened, closed = ("", "") if isinstance(futures, _ATOMS) else ("(", ")")
+    if _changes_within(page, call, futures):
+        opened, closed = "list(", ")"
     return Fix(_taken(page, call, ((start, first, opened), (stop, end, closed))))
 
 
-def _is_mapping(page: SourceText, node: ast.expr) -> bool:
-    if isinstance(node, ast.Dict | ast.DictComp | ast.Starred) or page.reader.is_set(node):
-        return True
-    if isinstance(node, ast.Name | ast.Attribute):
-        return any(
-            isinstance(v, ast.Dict | ast.DictComp)
-            or (isinstance(v, ast.Call) and last(v.func) in ("dict", "defaultdict"))
-            for v in page.reader.values(node)
-        )
+def _are_tasks(node: ast.expr | None) -> bool:
+    match node:
+        case ast.ListComp(elt=ast.Call(func=made)) | ast.GeneratorExp(elt=ast.Call(func=made)):
+            return last(made) in ("create_task", "ensure_future")
+        case _:
+            return False
+
+
+def _changes_within(page: SourceText, call: ast.Call, futures: ast.expr) -> bool:
+    """Whether the loop over these futures may add or remove some."""
+    loop: ast.AST = call
+    while not isinstance(loop, ast.stmt):
+        loop = page.reader.parent(loop)
+    name = ast.unparse(futures)
+    for node in ast.walk(loop) if isinstance(loop, ast.For) else ():
+        match node:
+            case ast.Call(func=ast.Attribute(value=changed, attr=attr)) if attr in _CHANGING:
+                pass
+            case ast.Subscript(value=changed, ctx=ast.Store() | ast.Del()):
+                pass
+            case _:
+                continue
+        if ast.unparse(changed) == name:
+            return True
     return False
+
+
+_CHANGING = {"append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update"}
 
 
 def _keyword(page: SourceText, call: ast.Call) -> Fix | None:

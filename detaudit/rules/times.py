@@ -18,6 +18,13 @@ _INDEX = re.compile(
 _ITEM = "item"
 """Another name of the index of ``__getitem__``."""
 
+_MAPS = {"map", "imap", "imap_unordered"}
+_SUBMITS = {"submit", "apply_async"}
+"""Functions that call their first argument, with each element of the next one or with that itself."""
+
+_CALLS = {"delayed"}
+"""Functions that return their argument to be called."""
+
 _WRAPPERS = {"tqdm", "list", "reversed", "track"}
 """Calls that hand on the elements of their first argument."""
 
@@ -50,6 +57,15 @@ def starts_worker(reader: Reader, node: ast.AST) -> bool:
     return named or function in starts
 
 
+def is_of_item(reader: Reader, node: ast.AST) -> bool:
+    """Whether a node is evaluated for each item of a data set, in each epoch again."""
+    while node is not reader.tree:
+        node = reader.parent(node)
+        if isinstance(node, _Function) and node.name == "__getitem__":
+            return True
+    return False
+
+
 def _indexes(reader: Reader, node: ast.AST, calls: frozenset[ast.AST]) -> tuple[str, ...] | None:
     indices, below, child = list[str](), node, node
     while child is not reader.tree:
@@ -78,9 +94,9 @@ def _times(
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             return _times_in_comprehension(parent, child, below)
         case ast.Lambda(body=body):
-            return _parameters(parent) if child is body else None
+            return _parameters(reader, parent, calls) if child is body else None
         case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body):
-            return _parameters(parent) if child in body and not _once(reader, parent, calls) else None
+            return _parameters(reader, parent, calls) if child in body and not _once(reader, parent, calls) else None
         case _:
             return None
 
@@ -108,18 +124,60 @@ def _counter(target: ast.expr, values: ast.expr) -> Sequence[str]:
             return ()
 
 
-def _parameters(function: _Function | ast.Lambda) -> Sequence[str]:
-    """Return the parameters that number the calls of a function."""
-    parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+def _parameters(reader: Reader, function: _Function | ast.Lambda, calls: frozenset[ast.AST]) -> Sequence[str]:
+    """Return the parameters that number the calls of a function: each call has another value."""
+    parameters = _function_args(function)
     special = isinstance(function, _Function) and function.name == "__getitem__"
-    names = [
+    stored = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return [
         one.arg
-        for one in parameters
+        for place, one in enumerate(parameters)
         if (_INDEX.fullmatch(one.arg) or (special and one.arg == _ITEM))
         and (one.annotation is None or _name(one.annotation) == "int")
+        and one.arg not in stored
+        and (special or (function not in calls and _numbers_calls(reader, function, place, calls | {function})))
     ]
-    stored = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return [name for name in names if name not in stored]
+
+
+def _numbers_calls(reader: Reader, function: _Function | ast.Lambda, place: int, calls: frozenset[ast.AST]) -> bool:
+    """Whether a function is called in one place, with the counter of the only loop around it as this parameter."""
+    uses = [function] if isinstance(function, ast.Lambda) else _loads(reader, function.name)
+    if len(uses) != 1:
+        return False
+    use: ast.expr = uses[0]
+    call = reader.parent(use)
+    if isinstance(call, ast.keyword):
+        return call.arg == "worker_init_fn" and place == 0
+    if isinstance(call, ast.Call) and _name(call.func) in _CALLS and call.args == [use]:
+        use, call = call, reader.parent(call)
+    if not isinstance(call, ast.Call):
+        return False
+    given = call.args
+    if call.func is not use:
+        if given[:1] != [use] or _name(call.func) not in _MAPS | _SUBMITS:
+            return False
+        if _name(call.func) in _MAPS:  # map(draw, range(6))
+            return place == 0 and _is_range(given[1:2]) and _indexes(reader, call, calls) == ()
+        given = given[1:]
+    method = isinstance(use, ast.Attribute)
+    name = _function_args(function)[place].arg
+    keyword = next((one.value for one in call.keywords if one.arg == name), None)
+    argument = keyword or (given[place - method] if 0 <= place - method < len(given) else None)
+    return isinstance(argument, ast.Name) and _indexes(reader, call, calls) == (argument.id,)
+
+
+def _function_args(function: _Function | ast.Lambda) -> list[ast.arg]:
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def _is_range(values: Sequence[ast.expr]) -> bool:
+    return len(values) == 1 and isinstance(values[0], ast.Call) and _name(values[0].func) == "range"
+
+
+def _loads(reader: Reader, name: str) -> list[ast.expr]:
+    """Return where a function, or a method of this name, is used."""
+    nodes = (node for node in ast.walk(reader.tree) if isinstance(node, ast.Name | ast.Attribute))
+    return [node for node in nodes if _name(node) == name and isinstance(node.ctx, ast.Load)]
 
 
 def _once(reader: Reader, function: _Function, calls: frozenset[ast.AST]) -> bool:

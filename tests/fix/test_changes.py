@@ -59,11 +59,19 @@ def test_an_import_that_is_there_is_not_repeated() -> None:
         ("import os\n\nif x:\n import random\n", "import os\nimport random\n\nr()\n\nif x:\n import random\n"),
         ("import random", "import random\n\nr()\n"),
         ("", "import random\n\nr()\n"),
+        ("#!/usr/bin/env python\n# coding: utf-8\nx = 1\n",
+         "#!/usr/bin/env python\n# coding: utf-8\nimport random\n\nr()\n\nx = 1\n"),
     ],
-    ids=["no imports", "code right below", "imported in a function", "no line end", "empty"],
+    ids=["no imports", "code right below", "imported in a function", "no line end", "empty", "head"],
 )  # fmt: skip
 def test_where_the_imports_end(code: str, expected: str) -> None:
     assert after(code, setting("r()", needs=("import random",))) == expected
+
+
+def test_code_goes_below_the_import_that_it_needs() -> None:
+    code = 'import os\nif f:\n    os.environ["A"] = "1"\nimport numpy as np\nx = 1\nimport random\n'
+    assert after(code, setting("np.random.seed(0)")) == code.replace("as np\n", "as np\n\nnp.random.seed(0)\n\n")
+    assert after(code, setting("os.umask(0)")).startswith("import os\n\nos.umask(0)\n")
 
 
 def test_imports_that_an_edit_needs_go_first_but_for_those_of_the_future() -> None:

@@ -110,7 +110,43 @@ NUMBERED = {
             def __getitem__(self, item):
                 return torch.Generator().seed()  # here
         """,
-        "return torch.Generator().manual_seed(item)",
+        "return torch.Generator().manual_seed(torch.randint(2**62, ()).item())",
+    ),
+    "calls of a function in a loop": (
+        """
+        def noise(scale, i):
+            return scale * np.random.default_rng().normal()  # here
+
+        rows = [noise(2, i) for i in range(9)]
+        """,
+        "return scale * np.random.default_rng([0, i]).normal()",
+    ),
+    "calls that a pool makes": (
+        """
+        def noise(i):
+            return np.random.default_rng().normal()  # here
+
+        rows = pool.map(noise, range(9))
+        """,
+        "return np.random.default_rng([0, i]).normal()",
+    ),
+    "calls that are submitted": (
+        """
+        def noise(i):
+            return np.random.default_rng().normal()  # here
+
+        jobs = [pool.submit(noise, i) for i in range(9)]
+        """,
+        "return np.random.default_rng([0, i]).normal()",
+    ),
+    "jobs of joblib": (
+        """
+        def noise(i):
+            return np.random.default_rng().normal()  # here
+
+        rows = Parallel(2)(delayed(noise)(i) for i in range(9))
+        """,
+        "return np.random.default_rng([0, i]).normal()",
     ),
     "passes of a loop": (
         """
@@ -150,6 +186,29 @@ NUMBERED = {
 }
 
 HARMFUL = {
+    "an index that repeats": """
+        def measure(i):
+            return np.random.default_rng().normal()  # here
+
+        values = [[measure(i) for i in range(9)] for repeat in range(3)]
+        """,
+    "an index with a default": """
+        def sample(x, step=10):
+            return x + np.random.default_rng().normal()  # here
+
+        a, b = sample(1), sample(1)
+        """,
+    "an index of two loops": """
+        def noise(i):
+            return np.random.default_rng().normal()  # here
+
+        a = [noise(i) for i in range(9)]
+        b = [noise(i) for i in range(9)]
+        """,
+    "an index of calls elsewhere": """
+        def noise(index):
+            return np.random.default_rng().normal()  # here
+        """,
     "an item by its name": """
         class Data(Dataset):
             def __getitem__(self, name):
@@ -337,15 +396,15 @@ def test_the_seeds_that_are_advised_differ_each_time(nests: list[str]) -> None:
     line = f"{' ' * len(nests)}rng = np.random.default_rng()"
     text = "\n".join([*lines, line])
     found = rewritten(text, len(nests) + 1, UNSEEDED)
-    repeated = any(nest.startswith(("for _", "while", "def NAME(x)")) for nest in nests)
-    assert (found is None) == repeated or nests.count("def NAME(index):") > 1
+    repeated = any(nest.startswith(("for _", "while", "def")) for nest in nests)
+    assert (found is None) == repeated
     if found is None:
         return
     (call,) = [node for node in ast.walk(ast.parse(found.new[0].strip())) if isinstance(node, ast.Call)]
     (seed,) = call.args
     names = {node.id for node in ast.walk(seed) if isinstance(node, ast.Name)}
     loops = {f"n{depth}" for depth, nest in enumerate(nests) if nest.startswith("for NAME")}
-    assert names == loops | ({"index"} if "def NAME(index):" in nests else set())
+    assert names == loops
 
 
 def test_a_seed_of_several_numbers_is_one_that_the_generator_takes() -> None:
