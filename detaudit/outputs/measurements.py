@@ -425,9 +425,9 @@ def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
 
 
 def _of_clock(head: str, others: list[str], units: tuple[float, ...]) -> Meaning | None:
-    if head == "spent" and set(others).isdisjoint(_CLOCK | _UNITS.keys()):
-        return None  # total_spent
     meaning = _modified(_Of.DURATION, others, units)
+    if head == "spent" and others and set(others) <= _NEUTRAL - _CLOCK - _UNITS.keys():
+        return replace(meaning, sure=False)  # total_spent may be money
     if not {"episode", "episodes"}.isdisjoint(others):
         return replace(meaning, by_parent=True)  # whole ones are steps
     return replace(meaning, alone=meaning.of is _Of.DURATION and head in _ALONE and not others)

@@ -212,6 +212,7 @@ file|events.out.tfevents.1764058355.node17.4242.0
 """
 
 OPEN = """
+total_spent|12.5
 rss|1.25
 output|4.5 L/min
 bandwidth|900
@@ -234,7 +235,6 @@ predicted_eta_min|31.25
 predicted_port|8080
 root_cause_process|4243
 episode_durations|12
-total_spent|12.5
 steps_per_day|3.5
 rmse|0.4 s
 hard.hardest_frame|12345_00345
