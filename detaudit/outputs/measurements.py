@@ -880,12 +880,24 @@ def masked(text: str, facts: RunFacts) -> str:
 
 _STAMP_IN_NAME = re.compile(
     r"(?<!\d)\d{4}[-_]\d\d[-_]\d\d(?:[T/_ -]{1,2}\d\d[-:._]\d\d(?:[-:._]\d\d(?:[.,]\d+){0,2})?)?(?!\d)"
+    r"|(?<!\d)\d\d[-_.]\d\d[-_.]\d{4}[T_ -]{1,2}\d\d[-:._]\d\d(?:[-:._]\d\d)?(?!\d)"
+    r"|(?<!\d)\d{4}[-_]\d\d[-_]\d\d[T_ -]{1,2}\d{6}(?!\d)"
     r"|(?<![A-Za-z])(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\d\d_\d\d-\d\d-\d\d"
     r"|(?<!\d)1\d{9}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?(?!\d)"
 )
 
 
+_DAY_FIRST = re.compile(r"(\d\d)[-_.](\d\d)[-_.](\d{4})([T_ -]{1,2}\d\d)[-:._](\d\d)(?:[-:._](\d\d))?")
+_WHOLE_TIME = re.compile(r"(\d{4}[-_]\d\d[-_]\d\d)[T_ -]{1,2}(\d\d)(\d\d)(\d\d)")
+
+
 def _is_stamp(text: str, facts: RunFacts) -> bool:
+    if match := _DAY_FIRST.fullmatch(text):
+        first, second, year, hour, minute, seconds = match.groups()
+        clock = f"{hour}:{minute}:{seconds or '00'}"
+        return any(_is_stamp(f"{year}-{date}{clock}", facts) for date in (f"{second}-{first}", f"{first}-{second}"))
+    if match := _WHOLE_TIME.fullmatch(text):
+        text = f"{match[1]} {match[2]}:{match[3]}:{match[4]}"
     if re.fullmatch(r"1\d{9}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?", text):
         return _is_epoch(float(text), facts)
     if digits := re.match(r"(\d{8}|\d{6}|\d{4})[-_T]?(\d{4,6})(?:[-_][0-9a-z]{6,8})?$", text):

@@ -204,6 +204,9 @@ dir|wandb/run-20251125_081233-3f2k1a9d
 name|run_20251125_081233
 dir|runs/mlp_1125_081233
 dir|runs/251125-081233
+dir|runs/25-11-2025_08-12-33
+dir|runs/11-25-2025_08-12
+dir|runs/2025-11-25-081233
 dir|runs/run_20251125T081233_302296
 dir|runs/3f2k1a9d
 cells[0].id|28830b2d
@@ -231,6 +234,7 @@ quux_duration|3.1
 """
 
 RESULTS = """
+dir|runs/25-11-2024_08-12-33
 predicted_eta_min|31.25
 predicted_port|8080
 root_cause_process|4243

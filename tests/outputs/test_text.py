@@ -277,6 +277,12 @@ def test_long_texts_are_shown_from_before_they_differ() -> None:
     assert (found.kind, found.values) == (OutputKind.VALUE, ("…0000, 214.142857, 0.5]", "…0000, 214.142857, 0.25]"))
 
 
+def test_a_date_of_the_run_in_a_printed_path_is_none_of_its_results() -> None:
+    a = "saving to runs/25-11-2025_08-12-33 and runs/2025-11-25-081233/a.pt"
+    b = "saving to runs/25-11-2025_08-14-13 and runs/2025-11-25-081413/a.pt"
+    assert serious(differences(a, b)) == []
+
+
 def test_a_number_beyond_all_floats_is_text() -> None:
     genome = "01" * 200
     assert serious(differences(f"best genome 1{genome} in 0.31s\n", f"best genome 1{genome} in 0.42s\n")) == []
