@@ -33,6 +33,7 @@ ALLOWED = {
     ("judge/comparer.py", "{} and {} more"): "the names of the files that differ, and how many more",
     ("runs/values.py", "needs {} to be read"): "as File.problem has it",
     ("runs/values.py", "cannot be read as {}: {}: {}"): "as File.problem has it",
+    ("runs/values.py", "the budget was spent while it was read (--file-budget)"): "as File.problem has it",
     ("ops/replay.py", "replay of {}"): "the name of a group of runs in the progress line",
     ("ops/replay.py", "exit status {}"): "in place of the error that a process would have written",
     ("trace/instrumented.py", "{} of steps {} to {}"): "the name of a group of runs in the progress line",
