@@ -32,6 +32,7 @@ from detaudit.launch.workspace import (
     Stamps,
     Watching,
     Workspaces,
+    links,
     own_outputs,
     stamps,
     written,
@@ -428,7 +429,7 @@ class Runner:
             prefixes, databases = Prefixes(known), self._databases.before(dict.fromkeys((*_databases(before), *known)))
             watching = self._watching(spec, before, self._carried if carry_on else [])
             watch = self._watch(spec, space)
-            after, scanned = before, list[str]()
+            after, scanned, led = before, list[str](), list[tuple[str, str, bool]]()
             native: Collection[str] = ()
             started = time.time()
             try:
@@ -437,11 +438,11 @@ class Runner:
                 ended_at = time.time()
                 native = watching.stop()
                 after = self._stamps(spec)
-                scanned = written(before, after)
+                scanned, led = written(before, after), links(before, after)
             with self._reading:
                 processes = log.read_run(spec.folder)
                 listed = Listed(spec.env)
-                changes = changes_of(scanned, before, processes, prefixes, databases, complete=after.complete)
+                changes = changes_of(scanned, before, processes, prefixes, databases, led, complete=after.complete)
                 self._carried = [change.path for change in changes.files]
                 read = self._take_state(number, spec, processes, changes, listed, native, carry_on=carry_on)
                 used = threads(outcome.threads, processes) if spec.slot.name else 0

@@ -1,5 +1,7 @@
 """What may fix a difference: the edit of a line, code that does what a flag does, or else a variable."""
 
+import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -14,7 +16,7 @@ from detaudit.fix.tree import Tree
 from detaudit.model import Cause, Edit, Source, Trace
 from detaudit.notebooks.cells import code_of
 from detaudit.rules import GLOBAL
-from detaudit.source.text import SourceText
+from detaudit.source.text import SourceText, last
 
 _USED = 0
 """The seed in code that is advised."""
@@ -143,11 +145,21 @@ def _in_code(flag: Flag, catalogue: Catalogue, tree: Tree, training: Training) -
             module, line = _named(page, name)
             lines.append(f"{line} = {value!r}")
             needs += module
+    if Cause.SEED in flag.causes and any(map(_SPAWNED.search, page.lines)) and _WORKERS & {*map(last, _called(page))}:
+        return ()  # each worker imports this file, and would draw the same numbers
     present = {line.rstrip() for line in page.lines}  # in a function, it may run too late
     if all(line in present for line in lines):
         return ()
     rule = GLOBAL.name if Cause.SEED in flag.causes else ""
     return (Change(main, AFTER_IMPORTS, (), tuple(lines), tuple(dict.fromkeys(needs)), flag.id, rule),)
+
+
+_SPAWNED = re.compile(r"""["'](?:spawn|forkserver)["']""")
+_WORKERS = {"Pool", "Process", "ProcessPoolExecutor"}
+
+
+def _called(page: SourceText) -> Iterator[ast.expr]:
+    return (node.func for node in ast.walk(page.reader.tree) if isinstance(node, ast.Call))
 
 
 def _arguments(arguments: Sequence[Any]) -> Iterator[str]:
@@ -166,4 +178,6 @@ def _named(page: SourceText, name: str) -> tuple[list[str], str]:
         prefix = ".".join(parts[:length])
         if prefix in bound:
             return [], ".".join([bound[prefix], *parts[length:]])
+    if parts[0] in bound.values() or f"{parts[0]}.*" in bound:  # from numpy import random
+        return [f"import {parts[0]} as {parts[0]}_module"], ".".join([f"{parts[0]}_module", *parts[1:]])
     return [f"import {parts[0]}"], name

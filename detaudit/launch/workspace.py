@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -261,13 +261,14 @@ Stamp = tuple[int, int, int, int]
 class Stamps:
     """What changes when a file is written, for every file that was found, and the ``folders``.
 
-    ``complete`` says that all were found.
+    ``complete`` says that all were found. ``links`` have what they lead to, as they say it.
     """
 
     files: Mapping[str, Stamp]
     complete: bool = True
     at_ns: int = 0
     folders: frozenset[str] = frozenset()
+    links: Mapping[str, tuple[Stamp, str]] = field(default_factory=dict)
 
     def existed(self, path: str) -> bool:
         """Whether a file may have been there: one that was not found can have been, if not all were."""
@@ -320,6 +321,7 @@ def stamps(
     Folders that are gone count as empty. ``without`` are the devices and inodes of files that do not count.
     """
     file_stamps: dict[str, Stamp] = {}
+    links: dict[str, tuple[Stamp, str]] = {}
     below: set[str] = set()
     at_ns, number = time.time_ns(), 0
     for folder in (root, *map(Path, folders)):
@@ -336,17 +338,21 @@ def stamps(
         for entry in walk(folder, results, _SKIPPED, leads_away):
             number += 1
             if number > most:
-                return Stamps(file_stamps, False, at_ns, frozenset(below))
-            if entry.is_file(follow_symlinks=False):
+                return Stamps(file_stamps, False, at_ns, frozenset(below), links)
+            if entry.is_file(follow_symlinks=False) or entry.is_symlink():
                 with contextlib.suppress(OSError):
                     now = entry.stat(follow_symlinks=False)
                     if (now.st_dev, now.st_ino) in without:
                         continue
                     # The inode's change time reveals a file that was written with an old modification time.
-                    file_stamps[entry.path] = (now.st_mtime_ns, now.st_ctime_ns, now.st_size, now.st_ino)
+                    stamp = (now.st_mtime_ns, now.st_ctime_ns, now.st_size, now.st_ino)
+                    if entry.is_symlink():
+                        links[entry.path] = stamp, os.readlink(entry.path)
+                    else:
+                        file_stamps[entry.path] = stamp
             elif entry.is_dir(follow_symlinks=False):
                 below.add(entry.path)
-    return Stamps(file_stamps, True, at_ns, frozenset(below))
+    return Stamps(file_stamps, True, at_ns, frozenset(below), links)
 
 
 def written(before: Stamps, after: Stamps) -> list[str]:
@@ -356,6 +362,15 @@ def written(before: Stamps, after: Stamps) -> list[str]:
     if not before.complete:  # what was not seen before need not be new
         changed = [path for path in changed if path in before.files or files[path][1] >= since]
     return sorted(changed, key=lambda path: (files[path][0], os.fsencode(path)))
+
+
+def links(before: Stamps, after: Stamps) -> list[tuple[str, str, bool]]:
+    """Return the links that are there, each with what it leads to, and whether it was made since."""
+    since = before.at_ns - _CLOCK_NS
+    return [
+        (path, target, before.links.get(path, ((),))[0] != stamp and (before.complete or stamp[1] >= since))
+        for path, (stamp, target) in sorted(after.links.items())
+    ]
 
 
 class Prefixes:

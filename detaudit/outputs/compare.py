@@ -4,7 +4,9 @@ import hashlib
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from itertools import pairwise
+from pathlib import PurePath
+from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -72,16 +74,21 @@ def _files(a: Outputs, b: Outputs, guesses: Sequence[frozenset[int]]) -> Iterato
     ours, theirs = ({file.name: file for file in one.files if file.by != OCDBT_DATA} for one in (a, b))
     names = matched({name: digest(file) for name, file in ours.items()}, {n: digest(f) for n, f in theirs.items()})
     pairs = {names[name]: file for name, file in theirs.items()}
+    parts = [frozenset(part for file in side.values() for part in PurePath(file.path).parts) for side in (ours, theirs)]
     for name, mine in ours.items():
         yours = pairs.pop(name, None)
         if yours is None:
             yield OutputDifference(path=name, kind=OutputKind.ONLY_ONE, only_run=1, tensor=_has_tensors(mine))
             continue
         yield from _by_name((mine.path, a.facts), (yours.path, b.facts))
+        if _has_moved(mine.path, yours.path, *parts):
+            yield OutputDifference(path=name, kind=OutputKind.VALUE, at="name", values=(mine.path, yours.path))
         if guesses:
             yield from _by_digests(name, (mine, a), (yours, b), guesses)
         else:
             yield from _within(name, mine, yours)
+            if LOG in (mine.by, yours.by) and all(one.facts and one.facts.writers == 1 for one in (a, b)):
+                yield from _order_of_lines(name, mine, yours)
     for name, yours in pairs.items():
         yield OutputDifference(path=name, kind=OutputKind.ONLY_ONE, only_run=2, tensor=_has_tensors(yours))
 
@@ -103,6 +110,16 @@ def _by_name(a: tuple[str, RunFacts | None], b: tuple[str, RunFacts | None]) -> 
                 kind = OutputKind.AMBIGUOUS if Role.OPEN in roles else OutputKind.VALUE
                 yield OutputDifference(path=name, kind=kind, at="name", values=(mine, yours))
                 return
+
+
+def _has_moved(mine: str, yours: str, ours: frozenset[str], theirs: frozenset[str]) -> bool:
+    """Return whether two files, which are compared, are in folders or have names that each run gave to another file.
+
+    So are those that are sorted by what a model predicts. A name that only one run has is one of that run.
+    """
+    parts = PurePath(mine).parts, PurePath(yours).parts
+    pairs = zip(*parts, strict=True) if len(parts[0]) == len(parts[1]) else ()
+    return any(x != y and (x in theirs or y in ours) for x, y in pairs)
 
 
 def _has_tensors(file: File) -> bool:
@@ -209,7 +226,11 @@ def _numbers_in(outputs: Outputs) -> tuple[int, ...]:
 _DIGITS = re.compile(r"\d+")
 
 
-def _by_line(values: Iterable[Value]) -> dict[str, tuple[Value | None, list[Value]]]:
+_Line: TypeAlias = tuple[Value | None, list[Value]]
+"""Of a line of a log: the value that is its words, and the values in it."""
+
+
+def _by_line(values: Iterable[Value]) -> dict[str, _Line]:
     """Return for each line of a log, by its name, the value that is its words, and the values in it."""
     lines: dict[str, tuple[Value | None, list[Value]]] = {}
     for value in values:
@@ -219,13 +240,13 @@ def _by_line(values: Iterable[Value]) -> dict[str, tuple[Value | None, list[Valu
     return lines
 
 
-def _results(line: tuple[Value | None, list[Value]]) -> tuple[str, ...]:
+def _results(line: _Line) -> tuple[str, ...]:
     """Return the digests of what must agree for two lines of a log to be the same."""
     words, values = line
     return (words.digest if words else "", *(one.digest for one in values if one.role in (Role.RESULT, Role.OPEN)))
 
 
-def _decides(line: tuple[Value | None, list[Value]], roles: Sequence[Role]) -> str:
+def _decides(line: _Line, roles: Sequence[Role]) -> str:
     """Return what of a line of a log has one of these roles, with its words, "" if nothing has."""
     words, values = line
     results = [one.digest for one in values if one.role in roles]
@@ -238,6 +259,16 @@ def _renumbered(ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> dict[
     Lines belong together if their results agree, then if their words do, each in their order.
     """
     mine, yours = _by_line(ours.values()), _by_line(theirs.values())
+    names = _partners(mine, yours)
+    # What is left has no partner.
+    left = deque(sorted(mine.keys() - set(names.values()), key=_place))
+    for name in sorted(yours.keys() - names.keys(), key=_place):
+        names[name] = left.popleft() if left else name if name not in mine else f"{name} of the other"
+    return {names[line] + one.name[len(line) :]: one for one in theirs.values() for line in [one.name.split(", ")[0]]}
+
+
+def _partners(mine: Mapping[str, _Line], yours: Mapping[str, _Line]) -> dict[str, str]:
+    """Return for the names of lines of a log those of the lines of another one that they belong to."""
     names: dict[str, str] = {}
     for key in (_results, lambda line: _results(line)[:1]):
         free: defaultdict[tuple[str, ...], deque[str]] = defaultdict(deque)
@@ -247,11 +278,36 @@ def _renumbered(ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> dict[
         for name in sorted(yours.keys() - names.keys(), key=_place):
             if free[key(yours[name])]:
                 names[name] = free[key(yours[name])].popleft()
-    # What is left has no partner.
-    left = deque(sorted(mine.keys() - set(names.values()), key=_place))
-    for name in sorted(yours.keys() - names.keys(), key=_place):
-        names[name] = left.popleft() if left else name if name not in mine else f"{name} of the other"
-    return {names[line] + one.name[len(line) :]: one for one in theirs.values() for line in [one.name.split(", ")[0]]}
+    return names
+
+
+def _order_of_lines(name: str, a: File, b: File) -> Iterator[OutputDifference]:
+    """Yield that the same lines stand in another order in the log of one thread.
+
+    Lines with a measurement beyond the time at their beginning are left out, as tables are sorted by it.
+    """
+    mine, yours = _by_line(a.values), _by_line(b.values)
+    partners = _partners(mine, yours)
+    if not len(mine) == len(yours) == len(partners):
+        return
+    order = [(partners[line], line) for line in sorted(yours, key=_place) if not _is_measured(yours[line])]
+    for (before, _), (after, line) in pairwise(order):
+        if _place(after) < _place(before):
+            at = f"order of lines, from {after}"
+            shown = (_shown_words(mine[after]), _shown_words(yours[line]))
+            yield OutputDifference(path=name, kind=OutputKind.AMBIGUOUS, at=at, values=shown)
+            return
+
+
+def _is_measured(line: _Line) -> bool:
+    """Return whether a line of a log has a measurement that has a name, as the time at its beginning has not."""
+    return any(
+        value.role is Role.MEASUREMENT and not value.name.endswith((", value", ", timestamp")) for value in line[1]
+    )
+
+
+def _shown_words(line: _Line) -> str:
+    return line[0].shown if line[0] is not None else ""
 
 
 def _place(name: str) -> tuple[int, str]:

@@ -27,6 +27,7 @@ _CLOCK = _words(
     "tottime cumtime percall utime stime"
     " time times timing timings timer timers elapsed runtime runtimes walltime wallclock wall clock latency latencies"
     " duration durations dur took takes spent uptime ttft tpot stopwatch timedelta cputime usertime realtime"
+    " zeit dauer laufzeit trainingszeit trainingsdauer durée tiempo duración duração время"
 )
 _ALONE = _words("time times duration durations")  # without another word, they may also be a column of the data
 _ESTIMATE = _words("eta remaining etc")  # of a time that is still to come: it may be longer than the run
@@ -63,6 +64,16 @@ _UNITS = {
     **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
     **dict.fromkeys(("d", "day", "days"), 86400.0),
+    "秒": 1.0,
+    "초": 1.0,
+    "毫秒": 1e-3,
+    "微秒": 1e-6,
+    "分钟": 60.0,
+    "分鐘": 60.0,
+    "분": 60.0,
+    "小时": 3600.0,
+    "小時": 3600.0,
+    "時間": 3600.0,
 }
 """Units of time, in seconds."""
 
@@ -82,9 +93,10 @@ _NEUTRAL = _words(
     " peak last current overall each all value values val number p p1 p5 p25 p50 p75 p90 p95 p99 percentile quantile"
     " q iqr sd se ms s sec is was the a an of at in on for to by this that and or so far taken spent passed used usage"
     " elapsed consumed needed cost approx approximate about estimated rel abs real raw smoothed ema running inst"
-    " instant instantaneous tensor array np numpy float float32 float64 int item scalar total_ secs seconds first"
+    " instant instantaneous tensor array np numpy float float32 float64 int item scalar secs seconds first"
     " since per with percent pct percentage ratio allocated reserved free available cached active inactive start end"
     " metric metrics stats stat info list breakdown factor history log logs results result summary perf performance"
+    " draw drawn"
 )
 
 # A computation and what runs it: a time, a rate or memory of these was measured.
@@ -107,11 +119,11 @@ _OF_RUNS = _words(
     " sequence instance instances graph graphs edge edges point points file files feature features bytes byte mb gb kb"
     " mib gib tb b kib tib flops flop tflop gflop transition transitions query queries prompt completion action"
     " kimg kimgs ru phases stages sections reset fold folds cv split split0 split1 split2 phase stage section task"
-    " tasks interval round rounds fit_ microstep"
+    " tasks interval round rounds microstep"
     " wallclock time timing timer resource resources peak nvml smi physical virtual resident stepping pre post"
     " gc garbage cell notebook experiment pipeline transform augmentation collate transfer h2d d2h h d copy torch"
-    " tf jax python pytorch loop inner outer validation_ sanity check fetch prefetch queue get put one single"
-    " date day created_at event_loop tick full memory throughput latency wandb mlflow made written meta metadata"
+    " tf jax python pytorch loop inner outer sanity check fetch prefetch queue get put one single"
+    " date day tick full memory throughput latency wandb mlflow made written meta metadata"
 )
 
 # A quantity of the data or the model. It decides, whatever else is in the name.
@@ -122,16 +134,16 @@ _OF_DATA = _words(
     " cooking charge charging hitting mixing stopping residence integration diffusion simulated simulation sim"
     " horizon forecast forecasted predicted pred preds target targets true expected label labels actual y yhat n num"
     " count many part space delay lag due relevant exposure reverberation attack onset offset spike firing"
-    " refractory audio clip video song music speech utterance recording call_ phone treatment surgery hospital"
-    " patient disease age doubling generation_ extinction repair maintenance production lived stay pickup dropoff"
+    " refractory audio clip video song music speech utterance recording phone treatment surgery hospital"
+    " patient disease age doubling extinction repair maintenance production lived stay pickup dropoff"
     " commute traffic wind car vehicle rotor motor engine angular linear sound light ground air water vapor seed"
-    " bank replay associative episodic working episodic_ cache_ hidden embedding embeddings emb encoding_ step_size"
-    " steps_ stamp_ series feature_ past future historical history_ expiry expiration maturity purchase transaction"
-    " invoice payment hire contract season sunrise sunset sun local_ heart pulse respiratory breathing interest"
+    " bank replay associative episodic working hidden embedding embeddings emb"
+    " series past future historical expiry expiration maturity purchase transaction"
+    " invoice payment hire contract season sunrise sunset sun heart pulse respiratory breathing interest"
     " inflation growth mutation crossover dropout hazard incidence prevalence mortality"
     " mae rmse mse mape smape error errors err residual residuals"
     " miles mile km kilometers kilometres meter meters metre metres m cm mm feet ft knots rad radians deg degrees"
-    " beats breaths revolutions rotations cycles_ dollars usd eur liters litres gallons kg grams people vehicles"
+    " beats breaths revolutions rotations dollars usd eur liters litres gallons kg grams people vehicles"
     " cars passengers goals spikes photons counts"
 )
 
@@ -139,8 +151,8 @@ _PROCESS_METERS = _words("power energy temperature temp clock fan freq frequency
 """What a machine's part has beside its time: ``gpu_power``, ``cpu_percent``; of anything else, these are results."""
 
 _PARTS = _words("cpu cpus gpu gpus cuda ram disk nvml smi core cores system sm hbm pcie nvlink node host psu soc dram")
-_NOT_OF_MACHINES_ALONE = _words("system core cores node host")
-"""Parts that much else has, too: ``core_temp`` and ``system_load`` may be of a reactor or a grid."""
+_NOT_OF_MACHINES_ALONE = _words("system core cores node host sm soc")
+"""Parts that much else has: ``core_temp`` and ``system_load`` may be of a reactor or a grid, ``soc`` of a battery."""
 
 _OF_NETWORK = _words("net network io ib bus link download upload h2d d2h allreduce comm nccl infiniband ethernet")
 _SEEDS = _words("seed seeds hash digest checksum md5 sha sha1 sha256 sha512 crc crc32 fingerprint")
@@ -148,6 +160,19 @@ _EXTENSIONS = _words(
     "npy npz csv tsv json jsonl txt log pt pth pkl pickle h5 hdf5 yaml yml toml parquet arrow feather gz xz bz2 zip"
     " msgpack safetensors out dat db sqlite"
 )
+_CLASS_METRICS = _words("iou miou f1 ap map dice jaccard precision recall auc accuracy acc support")
+"""What a class of the data has, whatever the class is called: ``iou.wall``."""
+
+_MOMENTS = _words("start starts end ends begin begins stop stops")
+"""Whose time may be a place in a recording, as ``word_start_time``, unless it is of what only a computation has."""
+
+_ALSO_IN_RECORDINGS = _words(
+    "word words sentence sentences token tokens tok frame frames item items row rows record records section sections"
+    " sequence sequences seq phase stage segment call calls request requests edge edges point points"
+)
+
+_OF_REQUESTS = _words("request requests stage phase section sections")
+
 _LINKS = _words("per of to for in since until between until_ from during by over after before")
 _SPEEDS = _words("speed rate pace velocity dt")
 """Quantities that are a measurement of a computation, and of anything else a result."""
@@ -155,7 +180,9 @@ _SPEEDS = _words("speed rate pace velocity dt")
 _CHOSEN = _words("best worst top selected chosen winner winning predicted recommended cause")
 """What makes the name or a number of a run a result: ``best_run_name``."""
 
-_NAMES_OF_RUN = _words("cells run session experiment job trace request task worker actor container pod study artifact")
+_NAMES_OF_RUN = _words(
+    "cells run session experiment exp job trace request task worker actor container pod study artifact"
+)
 _HOSTS = _words("host hostname node nodename machine ip addr address user username cwd pwd tmpdir tempdir")
 
 
@@ -235,12 +262,30 @@ def words(name: str) -> list[str]:
     for run in _LETTERS.findall(name):
         lower = run.lower()
         plural = run[-1] == "s" and run[:-1].isupper()  # of an abbreviation
-        if lower in _KNOWN or run.islower() or plural:
+        if (time := _TIME_OF_CJK.fullmatch(run)) is not None:
+            lower_words += [
+                *([_WHOSE_OF_CJK.get(time[1], time[1].lower())] if time[1] else []),
+                "time" if time[3] else "took",
+            ]
+        elif plural and lower in ("fps", "tps"):
+            lower_words.append(lower[:-1])  # FPs are false positives
+        elif lower in _KNOWN or run.islower() or plural:
             lower_words.append(lower)
         else:
             lower_words.extend(word.lower() for word in _CAMEL.findall(run))
     return lower_words
 
+
+_TIME_OF_CJK = re.compile("(.*?)(?:(耗时|耗時|用时|用時|소요시간)|(时间|時間|时长|時長|시간))")
+"""A time in a name of Chinese, Japanese or Korean, which has no blanks."""
+
+_WHOSE_OF_CJK = {
+    **dict.fromkeys(("训练", "訓練", "学習", "훈련", "학습"), "training"),
+    **dict.fromkeys(("推理", "推論", "추론"), "inference"),
+    **dict.fromkeys(("测试", "測試", "验证", "驗證", "评估"), "test"),
+    **dict.fromkeys(("运行", "運行", "执行", "執行", "実行", "실행", "处理", "加载", "计算"), "run"),
+    **dict.fromkeys(("总", "總", "总共", "平均", "每轮", "累计", "経過", "合計"), "total"),
+}
 
 _IDS = (["id"], ["uuid"], ["ident"])
 
@@ -264,6 +309,10 @@ def meaning_of(name: str) -> Meaning:
         return Meaning(_Of.AMOUNT)  # a column of system.csv
     while len(parents) > 1 and _of_words(parents[-1]).of is _Of.RESULT and _is_of_runs(parents[-1]):
         parents.pop()  # timings.phases.load
+    if key == ["t"] and any({"ep", "episode", "episodes"} & set(parent) for parent in parents):
+        return Meaning(_Of.DURATION)  # since its start: https://gymnasium.farama.org, RecordEpisodeStatistics
+    if parents and set(parents[-1]) & _CLASS_METRICS and len(key) == 1 and key[0] in _UNITS.keys() | {"wall", "clock"}:
+        return _DATA
     meaning = _of_words(key)
     if meaning.of is _Of.AMOUNT and parents and set(key) & _METER and _are_unknown(parents[-1]):
         return replace(meaning, sure=False)  # codebook.utilization
@@ -349,8 +398,7 @@ _HASH = re.compile(r"(?<![A-Za-z])(?:md|sha-?|crc-?)[0-9*]+(?![0-9])", re.IGNORE
 
 def _rate(key: list[str]) -> Meaning | None:
     """Return the meaning of so much for each unit of time: ``images_per_sec``, ``samples_sec``."""
-    if "per" in key[1:-1]:
-        at = len(key) - 1 - key[::-1].index("per")
+    for at in [at for at, word in enumerate(key[:-1]) if at and word == "per"][::-1]:  # tokens per second per GPU
         if key[at + 1] in ("day", "days"):
             return _DATA
         if key[at + 1] in _UNITS:
@@ -393,7 +441,10 @@ def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
     if head in ("left", "remaining") or (head in _CLOCK and {"remaining", "left", "eta"} & set(others)):
         alone = head != "left" and all(one in _NEUTRAL or one in _UNITS for one in others)
         of_time = alone or head in _CLOCK or set(others) & _CLOCK
-        return _modified(_Of.ESTIMATE, others) if of_time else None  # samples remaining: 4521
+        if not of_time:
+            return None  # samples remaining: 4521
+        meaning = _modified(_Of.ESTIMATE, others)
+        return meaning if alone or meaning.of is not _Of.ESTIMATE else replace(meaning, sure=False)
     if head in _ESTIMATE:
         return _DATA if set(others) & _OF_DATA else Meaning(_Of.ESTIMATE)
     if head in _CLOCK:
@@ -402,7 +453,8 @@ def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
         meaning = _modified(_Of.AMOUNT, others)
         return replace(meaning, sure=False) if meaning.of is _Of.AMOUNT else meaning
     if head in _RATE:
-        return _modified(_Of.RATE, [one for one in others if one not in _OF_NETWORK])
+        rate = _modified(_Of.RATE, [one for one in others if one not in _OF_NETWORK])
+        return rate if key != ["tps"] else replace(rate, sure=False)  # true positives
     if head in _MEMORY:
         amount = _modified(_Of.AMOUNT, others)
         return amount if key != ["rss"] else replace(amount, sure=False)  # a residual sum of squares
@@ -411,7 +463,7 @@ def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
     if head in _METER or (head in _PROCESS_METERS | _PARTS | {"w"} and set(key) & _PARTS - _NOT_OF_MACHINES_ALONE):
         return _modified(_Of.AMOUNT, [one for one in others if one not in _PARTS | _PROCESS_METERS])
     if head in _DATE:
-        return _modified(_Of.DATE, others)
+        return _of_date(others)
     if head in _SPEEDS:
         known = [one for one in others if one not in _NEUTRAL]
         if set(known) & _OF_DATA:
@@ -424,10 +476,21 @@ def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
     return _of_unit(key, units)
 
 
+def _of_date(others: list[str]) -> Meaning:
+    if "relative" in others:  # of the record of a log, in milliseconds
+        return _modified(_Of.DURATION, [one for one in others if one != "relative"], (1e-3,))
+    return _modified(_Of.DATE, others)
+
+
 def _of_clock(head: str, others: list[str], units: tuple[float, ...]) -> Meaning | None:
     meaning = _modified(_Of.DURATION, others, units)
     if head == "spent" and others and set(others) <= _NEUTRAL - _CLOCK - _UNITS.keys():
         return replace(meaning, sure=False)  # total_spent may be money
+    owners = set(others) - _NEUTRAL - _UNITS.keys()
+    if not _MOMENTS.isdisjoint(others) and (owners <= _MOMENTS or owners & _ALSO_IN_RECORDINGS):
+        return replace(meaning, sure=False)
+    if head in ("duration", "durations") and owners and owners <= _ALSO_IN_RECORDINGS - _OF_REQUESTS:
+        return replace(meaning, sure=False)  # of a word, of a call by telephone
     if not {"episode", "episodes"}.isdisjoint(others):
         return replace(meaning, by_parent=True)  # whole ones are steps
     return replace(meaning, alone=meaning.of is _Of.DURATION and head in _ALONE and not others)
@@ -505,7 +568,18 @@ _BARE_UUID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]
 """A random UUID without hyphens: https://www.rfc-editor.org/rfc/rfc9562#name-uuid-version-4"""
 
 _REPR = re.compile(r"<[^<>]* at 0x[0-9a-f]+>", re.IGNORECASE)
-_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"\b0x0{0,4}(?:7[ef][0-9a-f]{10}|5[56][0-9a-f]{10}|(?:fff[ef]|ffff|aaaa|6000)[0-9a-f]{8}|1[0-9a-f]{8})\b"
+    r"|(?<= at )0x[0-9a-f]{6,16}\b",
+    re.IGNORECASE,
+)
+"""Where Linux on x86-64 and 64-bit ARM, and macOS, put objects; after ``at`` any address: other hex is a result."""
+
+_PORT = re.compile(r"((?:localhost|(?<!\d)\d{1,3}(?:\.\d{1,3}){3}):)\d{4,5}(?!\d)")
+_NUMBER_IN_NAME = re.compile(r"(?<=[A-Za-z\d][-_.@:])\d{3,7}(?![\dA-Za-z])")
+_RANDOM_NAME = re.compile(r"(?<=\bT_)[0-9a-f]{5}(?=_|\b)|(?<=altair-viz-)[0-9a-f]{32}\b")
+"""Names that pandas and Altair make up for the parts of a page."""
+
 _TEMPORARY = re.compile(
     r"(?:^|(?<=[/\\]))(?:tmp|temp)[-_.]?(?=[A-Za-z_]*[0-9])[A-Za-z0-9_]{6,12}\b|(?<=[/\\])tmp[a-z0-9_]{8}\b"
     r"|(?<=[/\\])(?:torchelastic|pymp|ray|joblib_memmapping_folder"
@@ -594,11 +668,16 @@ def array_role(name: str, least: float, most: float, facts: RunFacts) -> Role:
         return Role.RESULT
     if meaning.of is _Of.NUMBER:
         return Role.IDENTIFIER if least >= 1 and most < 2**48 else Role.RESULT
+    if least == -1 and meaning.of is _Of.DURATION and _fits(meaning, most, facts):
+        return Role.OPEN  # -1 may be what was not measured
     fits = [_fits(meaning, one, facts) for one in (least, most)]
     if not all(fits):
         return Role.RESULT
-    in_seconds = most <= longest(facts) or _is_epoch(most, facts)
-    return Role.MEASUREMENT if meaning.sure and (in_seconds or not meaning.alone) else Role.OPEN
+    if words(name.rpartition(".")[2]) == ["memory"]:
+        return Role.OPEN  # of examples, or of a cell
+    moments = _is_epoch(least, facts) and _is_epoch(most, facts)
+    in_seconds = most <= longest(facts) or moments
+    return Role.MEASUREMENT if moments or (meaning.sure and (in_seconds or not meaning.alone)) else Role.OPEN
 
 
 def _number_role(meaning: Meaning, match: re.Match[str], facts: RunFacts) -> Role:
@@ -629,7 +708,9 @@ def number_role(meaning: Meaning, value: float, is_integer: bool, facts: RunFact
         return Role.OPEN
     if not _fits(meaning, value, facts):
         return Role.IDENTIFIER if is_integer and is_own_number(value, facts) else Role.RESULT
-    of_clock = meaning.of is _Of.DATE and any(is_clock(value / scale, facts) for scale in _SCALES)
+    of_clock = meaning.of in (_Of.DATE, _Of.DURATION) and (
+        any(is_clock(value / scale, facts) for scale in _SCALES) or _is_since_boot(meaning, value, facts)
+    )
     of_bytes = meaning.of is _Of.AMOUNT and is_integer and value >= _LEAST_BYTES
     return Role.MEASUREMENT if meaning.sure or of_clock or of_bytes else Role.OPEN
 
@@ -666,6 +747,11 @@ _ALIGNED_OBJECT = 8
 _OF_ADDRESS = _words("id ids addr address ptr pointer")
 
 
+def is_address(text: str, label: str) -> bool:
+    """Return whether a number in hex is where an object is, by its label or by itself: bits of a float are not."""
+    return bool(_ADDRESS.fullmatch(text)) or not ({"at"} | _OF_ADDRESS).isdisjoint(words(label)[-1:])
+
+
 @lru_cache(maxsize=65536)
 def with_unit(meaning: Meaning, unit: str) -> Meaning:
     """Return what a name says of a number that has a unit: a unit of time says more than an unknown name."""
@@ -681,7 +767,7 @@ def with_unit(meaning: Meaning, unit: str) -> Meaning:
     if unit.lower() in _UNITS:
         said = Meaning(_Of.DURATION, units=(_UNITS[unit.lower()],))
     if unit in _MACHINE_UNITS and not meaning.of_data:
-        return Meaning(_Of.AMOUNT)
+        return Meaning(_Of.AMOUNT, sure=meaning.of is not _Of.RESULT)  # of what is not said to be of a machine
     if said.of not in (_Of.DURATION, _Of.RATE):
         if unit.lower() in _BYTES:
             return Meaning(_Of.AMOUNT) if meaning.of is _Of.AMOUNT else RESULT
@@ -719,14 +805,20 @@ def _fits(meaning: Meaning, value: float, facts: RunFacts) -> bool:
         _is_date_number(value, facts) or _is_now((value - _JULIAN) * _DAY, 1.0, True, facts)
     ):
         return True
-    if facts.since_boot and any(0 <= value * unit - facts.since_boot + 1 <= longest(facts) for unit in meaning.units):
-        return True  # of time.perf_counter
+    if _is_since_boot(meaning, value, facts):
+        return True
     if meaning.of is _Of.DATE:
         return False
     most = longest(facts) * (_CPUS if meaning.summed else 1)
     counted = value == int(value) and value >= 1e3  # as perf_counter_ns does
     units = (*meaning.units, *((1e-6, 1e-9) if counted and meaning.units == _NO_UNIT else ()))
     return any(value * unit <= most for unit in units)
+
+
+def _is_since_boot(meaning: Meaning, value: float, facts: RunFacts) -> bool:
+    """Return whether a number is what time.perf_counter says in the run."""
+    seconds = longest(facts)
+    return bool(facts.since_boot) and any(0 <= value * one - facts.since_boot + 1 <= seconds for one in meaning.units)
 
 
 def longest(facts: RunFacts) -> float:
@@ -832,7 +924,9 @@ _SPAN_UNITS = {**_UNITS, "m": 60.0}
 
 
 def _clock_role(meaning: Meaning, seconds: float, text: str, facts: RunFacts) -> Role:
-    if meaning.of is _Of.ESTIMATE or seconds <= longest(facts) * (_CPUS if meaning.summed else 1):
+    in_run = seconds <= longest(facts) * (_CPUS if meaning.summed else 1)
+    may_be_data = meaning.of is _Of.DURATION and not meaning.sure
+    if meaning.of is _Of.ESTIMATE or (in_run and not may_be_data):
         return Role.MEASUREMENT
     colons = text.count(":")
     if colons and seconds < _DAY + 1:  # a time of day, in any time zone
@@ -846,7 +940,7 @@ def _clock_role(meaning: Meaning, seconds: float, text: str, facts: RunFacts) ->
             for day in range(math.floor(facts.started / _DAY) - 1, math.ceil(facts.ended / _DAY) + 2):
                 if _is_now(day * _DAY + seconds * 60, precision, False, facts):
                     return Role.MEASUREMENT
-    return Role.RESULT
+    return Role.OPEN if in_run else Role.RESULT
 
 
 def _is_own(text: str, facts: RunFacts) -> bool:
@@ -872,8 +966,11 @@ def masked(text: str, facts: RunFacts) -> str:
     for name, first in facts.numbered:
         if name in text:
             text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?!\w)", lambda _, first=first: first, text)  # type: ignore[misc]
-    for pattern in (_UUID, _BARE_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID):
+    for pattern in (_UUID, _BARE_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID, _RANDOM_NAME):
         text = pattern.sub(MASK, text)
+    text = _PORT.sub(rf"\1{MASK}", text)
+    if facts.pids:
+        text = _NUMBER_IN_NAME.sub(lambda match: MASK if is_own_number(int(match[0]), facts) else match[0], text)
     text = _RUN_STAMP.sub(lambda match: MASK if _is_stamp(match[0], facts) else match[0], text)
     return _STAMP_IN_NAME.sub(lambda match: MASK if _is_stamp(match[0], facts) else match[0], text)
 

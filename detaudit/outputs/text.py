@@ -235,7 +235,9 @@ def _parts(piece: bytes) -> Iterator[bytes]:
 
 # Lines
 
-_NUMBER = r"(?:[0-9][0-9,_]*[0-9]|[0-9])(?:\.[0-9]*)?|\.[0-9]+"
+_NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+(?:_[0-9]+)*)(?:\.[0-9]*)?|\.[0-9]+"
+_CJK = r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"
+_UNITS_OF_CJK = "毫秒|微秒|秒|分钟|分鐘|小时|小時|時間|초|분"
 _UNITS = (
     r"ns|nsecs?|nanoseconds?|us|[µμ]s|usecs?|microseconds?|ms|msecs?|millis|milliseconds?|s|secs?|seconds?|mins?"
     r"|minutes?|h|hrs?|hours?|days?"
@@ -253,7 +255,8 @@ _TOKEN = re.compile(
     )
     | (?=[0-9.+\[-])(?:
       (?P<own>
-        {_UUID} | \b0x[0-9a-f]{{6,16}}\b | (?:(?<=started[ ])|(?<=daemon[ ]))[0-9]{{9,}}(?=\)>)
+        {_UUID} | \b0x[0-9a-f]{{6,16}}\b  # see measurements.is_address
+        | (?:(?<=started[ ])|(?<=daemon[ ]))[0-9]{{9,}}(?=\)>)
         | (?<=[0-9]\.[0-9]\.[0-9]\.[0-9]',[ ])[0-9]+ | (?<=localhost:)[0-9]+ | (?<=[0-9]\.[0-9]\.[0-9]\.[0-9]:)[0-9]+
         | \[[ ]?[0-9]+:[0-9]{{2}}(?::[0-9]{{2}})?(?=[ ]?[<,])  # tqdm, which rich writes with more blanks
           (?:[ ]?<[ ]?(?:[0-9]+\s?days?,\s?)?[0-9:?]+)?(?:[ ]?,\s*[0-9.,?]+[kKMG]?\s?\w*/\w+)?
@@ -276,14 +279,15 @@ _TOKEN = re.compile(
           (?:d|h|hr|hrs|hours?|m|mins?|minutes?|s|secs?|seconds?|ms)[ ,]{{0,2}}){{2,}}(?![\w:/])
       )
       | (?P<number>
-        (?:(?<![\w.])|(?<=[0-9]x))(?<![A-Za-z_][-/.])(?P<sign>(?<![\w)\]])[+-])?
-        (?:(?P<digits>(?:{_NUMBER})(?:[eE][+-]?[0-9]+)?)(?P<suffix>[kKMGT](?![^\W\d_]))?
+        (?:(?<![\w.])|(?<=[0-9]x)|(?<={_CJK}))(?<![A-Za-z_][-/.])(?P<sign>(?<![\w)\]])[+-])?
+        (?:(?P<digits>[0-9]+,[0-9]{{1,2}}(?=\s?(?:{_UNITS})(?![\w/]))  # a comma before decimals
+            |(?:{_NUMBER})(?:[eE][+-]?[0-9]+)?)(?P<suffix>[kKMGT](?![^\W\d_]))?
           (?P<unit>/\s?(?:{_UNITS})(?![\w/])|\s?(?:[^\W\d_]+\s?/\s?(?:{_UNITS})(?![\w/])|(?:{_UNITS})\s?/\s?[^\W\d_]+\b
               |[^\W\d_]+[ ]per[ ](?:{_UNITS})\b|(?:{_UNITS})[ ]per[ ][^\W\d_]+
               |[KMGTkmgt]?i?[Bb](?:ytes)?(?![\w/])|%)
             |x(?!\w)|(?:{_UNITS}|°?C|[mk]?Wh?|[MG]Hz)(?![\w/])
-            |\s(?:{_UNITS})(?![\w/])(?!\s*[:=]?\s*\.?[0-9]))?
-          (?![^\W_])
+            |\s(?:{_UNITS})(?![\w/])(?!\s*[:=]?\s*\.?[0-9])|\s?(?:{_UNITS_OF_CJK}))?
+          (?:(?![^\W_])|(?<={_CJK}))
         | inf(?![\w]))
       )
     )
@@ -292,7 +296,7 @@ _TOKEN = re.compile(
         (?:ThreadPoolExecutor-[0-9]+_|asyncio_|(?:Fork|ForkServer|Spawn)PoolWorker-|LokyProcess-)[0-9]+\b
         | {_UUID} | (?<=/)version_[0-9]+\b | \bversion_[0-9]+(?=/)
         | (?<=/)(?:tmp|temp)[-_.]?(?=[a-z_]*[0-9])[a-z0-9_]{{6,12}}\b | (?<=/)tmp[a-z0-9_]{{8}}\b
-        | (?:runs?|run[ _]name|run[ _]id|wandb)[ :=/'"]{{1,4}}
+        | (?<!best[ ])(?<!Best[ ])(?:runs?|run[ _]name|run[ _]id|wandb)[ :=/'"]{{1,4}}
           (?P<run>[a-z]+-[a-z]+-[0-9]+|[0-9a-f]{{32}}|(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]{{8}})\b
       )
       | (?P<iso_duration>PT[0-9.HMS]+(?![\w.]))
@@ -321,7 +325,10 @@ _LABEL_IN_BRACKETS = re.compile(r"(?<=\w)\s*[(\[]([^()\[\]]{2,20})[)\]]$")
 _COLUMN = re.compile(r"\s{2,}|\t|[|│┃,]")
 _RULE = re.compile("[|│┃]")
 _BYTES = re.compile(r"[kmgt]i?b|b|bytes", re.IGNORECASE)
-_EXTREME = re.compile(r"max(imum)?|min(imum)?|peak|total|used|free|current|now|", re.IGNORECASE)
+_EXTREME = re.compile(r"(max(imum)?|min(imum)?|peak|total|used|free|current|now)?( was| is)?", re.IGNORECASE)
+_CAPTION = re.compile(r"[\s\[]*[0-9:.,]+\s*-->\s*[0-9:.,]+")
+"""When something is said, as SRT, WebVTT and tools that recognize speech write it."""
+
 _MEMORY = re.compile(r"\b(mem|memory|rss|v?ram)\b", re.IGNORECASE)
 _OF_TOTAL, _TOTAL = re.compile(r"\s?/\s?[0-9]"), re.compile(r"(?<![\w.-])[0-9][0-9,_]*\s?/\s?$")
 _OF_ALL = re.compile(r"[0-9][MG]iB\s*/\s*[0-9.]+[MG]iB")
@@ -440,7 +447,8 @@ def _shape(line: str) -> _Shape:
         at = end
     between.append((at, line[at:]))
     spans = tuple((at + one.start(), at + one.end()) for at, text in between for one in _DIGIT_RUN.finditer(text))
-    words = "\0".join(_normal(_DIGIT_RUN.sub("\1", text)) for _, text in between)
+    moves = MASK in line or any(_moves(slot) for slot in slots)
+    words = "\0".join(_normal(_DIGIT_RUN.sub("\1", text), moves) for _, text in between)
     words = _AROUND.sub("\0", words).strip()
     row_of = _row_of(line, slots)
     if row_of and _RULE.search(line):
@@ -451,10 +459,14 @@ def _shape(line: str) -> _Shape:
 
 def _columns(line: str) -> tuple[_Cell, ...]:
     """Return the names of columns that a line may have for the lines below it, () if it has none."""
-    if len(line) > _LONGEST_HEADER or not _COLUMN.search(line) or _ANY_DIGIT.search(line):
+    between = _COLUMN
+    if line.startswith("#"):  # as numpy.savetxt writes names, with a blank between
+        line = f" {line[1:]}"
+        between = _COLUMN if _COLUMN.search(line.strip()) else _BLANK
+    if len(line) > _LONGEST_HEADER or not between.search(line) or _ANY_DIGIT.search(line):
         return ()
     cells, at = [], 0
-    for part in (*_COLUMN.finditer(line), None):
+    for part in (*between.finditer(line), None):
         name = line[at : part.start() if part else len(line)].strip()
         if name:
             start = line.index(name, at)
@@ -506,7 +518,8 @@ def _leading(line: str, slots: list[_Slot]) -> tuple[int, ...]:
 
 def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, line: str) -> _Slot:
     if kind != _NUMBERS:
-        return _Slot(start, end, kind, label, meaning_of(label) if label else NOTHING)
+        of_caption = kind == "clock" and _CAPTION.match(line) is not None
+        return _Slot(start, end, kind, label, meaning_of(label) if label else NOTHING, result=of_caption)
     if match["digits"] is None:
         return _Slot(start, end, kind, label, meaning_of(label), result=True)
     unit = (match["unit"] or "").strip()
@@ -515,7 +528,7 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
     if _BYTES.fullmatch(unit) and _EXTREME.fullmatch(label.strip(_OPENERS)) and _MEMORY.search(line):
         meaning = meaning_of("memory")  # memory: 200 MB (max 233.8 MiB)
     digits = match.span("digits")
-    is_integer = measurements.is_whole(match["digits"])
+    is_integer = measurements.is_whole(match["digits"]) and not _COMMA.search(match["digits"])
     if unit.lower() in ("mib", "gib") and _OF_ALL.search(line, max(0, start - 12), end + 14):
         meaning = meaning_of("memory")
     counter = (
@@ -525,6 +538,8 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
     )
     of_total = bool(_OF_TOTAL.match(line, end) or _TOTAL.search(line, 0, start))
     few = meaning is NOTHING and is_integer and (of_total or digits[1] - digits[0] < 3)
+    if of_total and unit == "W":
+        meaning = with_unit(NOTHING, unit)  # P0    52W / 300W, as nvidia-smi prints it
     longer = match["sign"] == "+" and bool(unit) and meaning.shortest_s < math.inf  # +12.1ms
     result = (bool(match["sign"]) and not longer) or few or meaning.is_result
     count = of_total or measurements.is_count(label)
@@ -565,9 +580,26 @@ def _label(before: str, previous: str, depth: int) -> str:
     return " ".join(words)
 
 
-def _normal(text: str) -> str:
-    """Return words without what only their layout needs."""
-    return _DRAWN.sub(lambda match: match[1] * 3 if match[1] else "█", _BLANK.sub(" ", text))
+def _moves(slot: _Slot) -> bool:
+    """Return whether what is drawn beside a value may be of another length in each run: a bar, or a rule around it."""
+    return slot.counter or slot.kind != _NUMBERS or not (slot.result or slot.meaning is NOTHING)
+
+
+def _normal(text: str, moves: bool) -> str:
+    """Return words without what only their layout needs.
+
+    What is drawn beside results, or after the name of one, is a result: the bars of a histogram.
+    """
+    text = _BLANK.sub(" ", text)
+
+    def shortened(match: re.Match[str]) -> str:
+        if not moves and match[1] not in (".", "~"):
+            meaning = meaning_of(_label(text[: match.start()], "", 0))
+            if meaning is NOTHING or meaning.is_result:
+                return match[0]
+        return match[1] * 3 if match[1] else "█"
+
+    return _DRAWN.sub(shortened, text)
 
 
 def _digest(text: str) -> int:
@@ -618,6 +650,8 @@ class _Parser:
 
     def parse(self, line: str, number: int = 0) -> _Parsed:
         """Return what a line says. It is one that ``line`` returned."""
+        if not line:
+            self._columns.clear()  # the end of a table
         if len(line) > _LONGEST_PARSED:
             start = self.parse(line[:_LONGEST_PARSED])
             rest = _Slot(_LONGEST_PARSED, len(line), _UNREAD)
@@ -649,7 +683,7 @@ class _Parser:
             own = slot.integer and not slot.count and measurements.is_own_number(value, self.facts, slot.label)
             return Role.IDENTIFIER if own else Role.RESULT, text
         if slot.kind == _MASKED:
-            return Role.RESULT if measurements.is_digest(slot.label) else Role.IDENTIFIER, text
+            return Role.RESULT if _is_result(slot.label, text) else Role.IDENTIFIER, text
         if slot.kind == _NUMBERS:
             return number_role(slot.meaning, float(_plain(line, slot)) * slot.scale, slot.integer, self.facts), text
         return self.role(slot, text), text
@@ -666,9 +700,18 @@ class _Parser:
         return role
 
 
+def _is_result(label: str, masked_text: str) -> bool:
+    """Return whether what has the form of an identifier is none: a digest, or the bits of a number."""
+    is_bits = masked_text[:2] == "0x" and not measurements.is_address(masked_text, label)
+    return is_bits or measurements.is_digest(label)
+
+
+_COMMA = re.compile(r",(?=[0-9]{1,2}$)")
+
+
 def _plain(line: str, slot: _Slot) -> str:
     """Return the digits of a number without what groups them."""
-    return line[slot.digits[0] : slot.digits[1]].replace(",", "").replace("_", "")
+    return _COMMA.sub(".", line[slot.digits[0] : slot.digits[1]]).replace(",", "").replace("_", "")
 
 
 def _filled(parts: list[str], digits: list[str]) -> str:
@@ -990,7 +1033,7 @@ class _Comparison:
         for side, parser in enumerate((self.ours, self.theirs)):
             alone = counts[side] - counts[1 - side]
             for number, text in enumerate(texts[side], 1):
-                if text in alone or _columns(text):
+                if not text or text in alone or _columns(text):
                     parsed = parser.parse(text, number)
                     if alone[text] > 0 and _says(parsed):
                         differing_lines[side].append(parsed)
@@ -1381,6 +1424,8 @@ class _BytesParser:
     def pass_over(self, rows: list[bytes]) -> None:
         """Take the names of columns from lines that are not digested."""
         for row, template in zip(rows, b"\n".join(rows).translate(_DIGITS).split(b"\n"), strict=True):
+            if not row:
+                self._columns.clear()
             if b"0" in template or not row:
                 continue
             columns = _columns(self._parser.line(row.decode("utf-8", "replace")).strip())
@@ -1414,6 +1459,9 @@ class _BytesParser:
         return words & _MASK_64, values & _MASK_64, unknown & _MASK_64
 
     def _digest(self, row: bytes, template: bytes, plan: _Plan | None) -> _Sums:
+        if not row:
+            self._columns.clear()
+            return 0, 0, 0
         if len(row) > _LONGEST_PARSED:
             return _digest_of(self._parser.parse(row.decode("utf-8", "surrogateescape")))
         if plan is None:
@@ -1443,12 +1491,13 @@ class _BytesParser:
                 continue
             if kind == _NUMBERS:
                 digits = row[slot.digits[0] : slot.digits[1]]
-                value = float(digits if digits.isdigit() else digits.replace(b",", b""))
+                value = float(digits if digits.isdigit() else _COMMA.sub(".", digits.decode()).replace(",", ""))
                 if value * slot.seconds <= longest:
                     continue
                 role = number_role(slot.meaning, value * slot.scale, slot.integer, facts)
             elif kind == _MASKED:
-                continue
+                is_result = _is_result(slot.label, row[slot.start : slot.end].decode("utf-8", "surrogateescape"))
+                role = Role.RESULT if is_result else Role.IDENTIFIER
             else:
                 role = self._parser.role(slot, row[slot.start : slot.end].decode("utf-8", "surrogateescape"))
             if role is Role.RESULT:

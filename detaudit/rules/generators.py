@@ -1,6 +1,8 @@
 """Rules for generators without a seed, and for seeds that are others in each run."""
 
 import ast
+import re
+from collections.abc import Iterator
 
 from detaudit.model import SourceKind
 from detaudit.rules.calls import with_first
@@ -63,17 +65,21 @@ class UnseededGenerator(Rule):
             return _instead_of_the_system(page, node)
         if name not in {"from_non_deterministic_state", "seed", "seed_all", "seed_everything", *_GENERATORS}:
             return None
-        if not _takes_a_seed(node):
+        option = _optional_seed(page, node)
+        if option is None and not _takes_a_seed(node):
             return None
-        seed = _seed_of(
-            page, node, arrays=name in (*NUMPY, "default_rng") or page.full(node.func) == "numpy.random.seed"
-        )
+        arrays = name in (*NUMPY, "default_rng") or page.full(node.func) == "numpy.random.seed"
+        needs = _rank_needs(page) if indexes(page.reader, node) == () else ()
+        seed = _seed_of(page, node, arrays=arrays)
         if seed is None:
             return UNSAFE
+        if option is not None:
+            said = ast.unparse(option)
+            return Fix(page.instead(option, f"{seed} if {said} is None else {said}"), needs)
         if name == "from_non_deterministic_state":
-            return Fix((*page.renamed(node, "from_seed"), *with_first(page, node, seed)))
+            return Fix((*page.renamed(node, "from_seed"), *with_first(page, node, seed)), needs)
         renamed = page.renamed(node, _method(page, node)) if name in ("seed", "seed_all") else ()
-        return Fix((*renamed, *_seed(page, node, seed)))
+        return Fix((*renamed, *_seed(page, node, seed)), needs)
 
 
 def _instead_of_the_system(page: SourceText, call: ast.Call) -> Fix:
@@ -99,11 +105,26 @@ def _seed_of(page: SourceText, node: ast.AST, *, arrays: bool) -> str | None:
         return "torch.initial_seed() % 2**32"
     if names is None:
         return None
+    if not names and _has_ranks(page):
+        return f"[0, {_RANK}]" if arrays else _RANK
     if not names:
         return "0"
     if arrays:
         return f"[0, {', '.join(names)}]"
     return names[0] if len(names) == 1 else None
+
+
+_RANK = 'int(os.environ.get("RANK", 0))'
+_RANKED = re.compile(r"\bRANK\b|\bget_rank\(|\btorch\.distributed\b|\bprocess_index\b")
+
+
+def _has_ranks(page: SourceText) -> bool:
+    """Whether several processes run a file, which draw other numbers and still shall."""
+    return any(map(_RANKED.search, page.lines))
+
+
+def _rank_needs(page: SourceText) -> tuple[str, ...]:
+    return ("import os",) if _has_ranks(page) and page.imports.get("os") != "os" else ()
 
 
 def is_repeated_call(page: SourceText, node: ast.AST) -> bool:
@@ -130,6 +151,57 @@ def _takes_a_seed(call: ast.Call) -> bool:
     """Whether a call has no seed yet, and may be given one."""
     seed = call.args[0] if call.args else argument_of(call, *_SEED_ARGUMENTS)
     return is_none(seed) if seed is not None else not given_otherwise(call)
+
+
+def _optional_seed(page: SourceText, call: ast.Call) -> ast.expr | None:
+    """Return the seed that a call is given if the file shows that it is None unless somebody says otherwise."""
+    seed = call.args[0] if call.args else argument_of(call, *_SEED_ARGUMENTS)
+    return seed if seed is not None and not is_none(seed) and _may_be_none(page, seed) else None
+
+
+def _may_be_none(page: SourceText, node: ast.expr) -> bool:
+    """Whether a variable, a parameter, a field or an option has None as its default."""
+    tree = page.reader.tree
+    match node:
+        case ast.Name(id=name):
+            if any(value is not None and is_none(value) for value in page.reader.values(node)):
+                return True
+            scope = page.reader.scope(node)
+            return isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef) and any(
+                parameter == name and is_none(default) for parameter, default in _defaults(scope.args)
+            )
+        case ast.Attribute(attr=name):
+            if any(value is not None and _is_default(page, value) for value in page.reader.values(node)):
+                return True
+            fields = (one for kind in ast.walk(tree) if isinstance(kind, ast.ClassDef) for one in kind.body)
+            if any(isinstance(one, ast.AnnAssign) and ast.unparse(one.target) == name and one.value is not None
+                   and is_none(one.value) for one in fields):  # fmt: skip
+                return True
+            return any(isinstance(one, ast.Call) and _is_option(one, name) for one in ast.walk(tree))
+        case _:
+            return False
+
+
+def _is_default(page: SourceText, value: ast.expr) -> bool:
+    """Whether what an attribute is bound to is None, or a parameter that is None by default."""
+    return is_none(value) or (isinstance(value, ast.Name) and _may_be_none(page, value))
+
+
+def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+    yield from zip(names[len(names) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if default is not None:
+            yield one.arg, default
+
+
+def _is_option(call: ast.Call, name: str) -> bool:
+    """Whether a call declares an option of this name for argparse without a default."""
+    if last(call.func) != "add_argument" or argument_of(call, "action", "required") is not None:
+        return False
+    names = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    default = argument_of(call, "default")
+    return f"--{name}" in [one.replace("_", "-") for one in names] + names and (default is None or is_none(default))
 
 
 def is_none(node: ast.expr) -> bool:
@@ -191,11 +263,57 @@ class MovingSeed(Rule):
         for seed in seeds:
             if _moves(page, seed):
                 return _replaced(page, seed)
-            if isinstance(seed, ast.Name):
-                values = page.reader.values(seed)
-                if any(value is not None and _moves(page, value) for value in values):
-                    return _where_bound(page, values)
+            values = _bound_to(page, seed)
+            if any(value is not None and _moves(page, value) for value in values):
+                return _replaced(page, seed) if _names_something(page, seed) else _where_bound(page, values)
         return None
+
+
+def _bound_to(page: SourceText, seed: ast.expr) -> list[ast.expr | None]:
+    """Return everything that a seed may be: what a name, an attribute, a parameter or a key of a dict is bound to."""
+    if isinstance(seed, ast.Name | ast.Attribute):
+        values = page.reader.values(seed)
+        return _given(page, seed) if values == [None] and isinstance(seed, ast.Name) else values
+    if isinstance(seed, ast.Subscript) and isinstance(seed.value, ast.Name) and isinstance(seed.slice, ast.Constant):
+        key, dicts = seed.slice.value, page.reader.values(seed.value)
+        if len(dicts) == 1 and isinstance(dicts[0], ast.Dict):
+            pairs = zip(dicts[0].keys, dicts[0].values, strict=True)
+            return [item for one, item in pairs if isinstance(one, ast.Constant) and one.value == key]
+    return []
+
+
+def _given(page: SourceText, name: ast.Name) -> list[ast.expr | None]:
+    """Return what the calls of a function at the top of a file give to its parameter; None for what is not known."""
+    function = page.reader.scope(name)
+    if not isinstance(function, ast.FunctionDef) or page.reader.scope(function) is not page.reader.tree:
+        return []
+    parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    defaults = dict(_defaults(function.args))
+    values: list[ast.expr | None] = []
+    for call in ast.walk(page.reader.tree):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == function.name:
+            at = parameters.index(name.id) if name.id in parameters else len(call.args)
+            placed = call.args[at] if at < len(call.args) else argument_of(call, name.id)
+            values.append(placed or defaults.get(name.id))
+    return values
+
+
+def _names_something(page: SourceText, seed: ast.expr) -> bool:
+    """Whether a seed is also a part of a text that is not printed: a folder of each run has its name of it."""
+    name = ast.unparse(seed)
+    for node in ast.walk(page.reader.tree):
+        if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) == name:
+            above: ast.AST = node
+            while not isinstance(above, ast.stmt | ast.JoinedStr):
+                above = page.reader.parent(above)
+            outer = page.reader.parent(above)
+            printed = isinstance(outer, ast.Call) and last(outer.func) in _PRINTING
+            if isinstance(above, ast.JoinedStr) and not printed:
+                return True
+    return False
+
+
+_PRINTING = {"print", "debug", "info", "warning", "log", "echo", "write"}
 
 
 class BoosterSeed(Rule):
@@ -233,7 +351,9 @@ def _where_bound(page: SourceText, values: list[ast.expr | None]) -> Fix:
 
 def _replaced(page: SourceText, seed: ast.expr) -> Fix:
     new = _seed_of(page, seed, arrays=False)
-    return UNSAFE if new is None else Fix(page.instead(_moving(page, seed), new))
+    if new is None:
+        return UNSAFE
+    return Fix(page.instead(_moving(page, seed), new), _rank_needs(page) if new == _RANK else ())
 
 
 def _moving(page: SourceText, seed: ast.expr) -> ast.expr:

@@ -87,14 +87,25 @@ class SaltedHash(Rule):
                 return Fix(page.instead(keyword.value, "lambda item: zlib.crc32(str(item).encode())"), needs)
         match node.args:
             case [ast.JoinedStr() | ast.Constant(value=str()) as text]:
-                edits = page.around(text, "", ".encode()")
-            case [ast.Constant(value=bytes())]:
-                edits = ()
+                data = f"{page.text(*page.span(text))}.encode()"
+            case [ast.Constant(value=bytes()) as text]:
+                data = page.text(*page.span(text))
             case [value] if not isinstance(value, ast.Starred | ast.Lambda) and not _has_address(page, value):
-                edits = page.around(value, "str(", ").encode()")
+                data = f"str({page.text(*page.span(value))}).encode()"
             case _:
                 return UNSAFE
-        return Fix((*page.instead(node.func, "zlib.crc32"), *edits), needs)
+        if _is_remainder(page, node):
+            return Fix(page.instead(node, f"zlib.crc32({data})"), needs)
+        # As many bits as a hash has, and a sign.
+        needs = () if page.imports.get("hashlib") == "hashlib" else ("import hashlib",)
+        digest = f"hashlib.blake2b({data}, digest_size=8).digest()"
+        return Fix(page.instead(node, f'int.from_bytes({digest}, "little", signed=True)'), needs)
+
+
+def _is_remainder(page: SourceText, node: ast.AST) -> bool:
+    """Whether nothing but the remainder of a number is used, of which any number has one."""
+    parent = page.reader.parent(node)
+    return isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mod) and parent.left is node
 
 
 def _has_address(page: SourceText, node: ast.expr) -> bool:

@@ -34,7 +34,7 @@ from detaudit.runs.formats import BROKEN, Rows, UnusableError, format_of, pieces
 from detaudit.runs.formats.floats import Total
 from detaudit.runs.log import Process
 from detaudit.runs.log_records import UNREADABLE, Wrote
-from detaudit.runs.values import MOST_VALUES, digested
+from detaudit.runs.values import LINK, MOST_VALUES, digested
 
 # Find the files that a run wrote, and digest their contents.
 
@@ -167,11 +167,15 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """The files that a run wrote, in this order, and the folders that it made; ``spent`` if nobody knows some."""
+    """The files that a run wrote, in this order, and the folders that it made; ``spent`` if nobody knows some.
+
+    ``links`` are all that are there, each with what it leads to, and whether the run made it.
+    """
 
     files: tuple[Change, ...] = ()
     folders: tuple[str, ...] = ()
     spent: bool = False
+    links: tuple[tuple[str, str, bool], ...] = ()
 
 
 class _Recorded:
@@ -212,6 +216,7 @@ def changes_of(
     processes: Iterable[Process],
     prefixes: Prefixes | None = None,
     databases: Mapping[str, Rows] | None = None,
+    links: Sequence[tuple[str, str, bool]] = (),
     *,
     complete: bool = True,
 ) -> Changes:
@@ -249,7 +254,7 @@ def changes_of(
     ordered = tuple(change for _, change in sorted(changes_by_inode.values(), key=lambda one: one[0]))
     spent = recorded.spent or (recorded.seen_spent and not (before.complete and complete))
     appended = recorded.appended
-    return Changes(tuple(_with_rotated(ordered, before, appended)), tuple(recorded.folders), spent)
+    return Changes(tuple(_with_rotated(ordered, before, appended)), tuple(recorded.folders), spent, tuple(links))
 
 
 _ROTATED = re.compile(r"(.+\.log)(?:\.(\d{1,3}))?")
@@ -406,6 +411,8 @@ class Collector:
                 left_out.append(ListedFile(name, row.id))
         read, unread = self._read(shown, facts, python)
         written = self.named([read[name] for name in shown if name in read])
+        linked = [one for one in self._links(changes, cwd, facts, written) if listed.row(one[0], real) is None]
+        written += tuple(file for path, file in linked if path not in named)
         known = {file.name for file in written}
         earlier = (self._last.get(shown_path(path, cwd)) for path in dict.fromkeys(unchanged))
         kept = {file.name: file for file in earlier if file is not None and file.name not in known}.values()
@@ -458,6 +465,32 @@ class Collector:
         names = tuple(name for name, _ in missed[:_SHOWN])
         total = sum(size for _, size in missed)
         return files, Unread(budget=self.rules.file_budget, count=len(missed), size=total, files=names)
+
+    def _links(
+        self, changes: Changes, cwd: Path, facts: RunFacts, written: Iterable[File]
+    ) -> Iterator[tuple[str, File]]:
+        """Yield the links that a run made, or that an earlier one made and it found done, with their paths.
+
+        What a link leads to is named as runs are compared: a file by its name, a folder by those of the files in it.
+        """
+        names = {file.path: file.name for file in written}
+        first = {str(above): path for path in reversed(names) for above in PurePath(path).parents}
+
+        def renamed(shown: str) -> str:
+            inside = first.get(shown, shown)
+            tail = inside[len(shown) :]
+            return (
+                names[inside].removesuffix(tail) if names.get(inside, "").endswith(tail) and inside in names else shown
+            )
+
+        for path, target, is_new in changes.links:
+            name, before = shown_path(path, cwd), self._last.get(shown_path(path, cwd))
+            if is_ignored(name, self.rules.ignore) or not (is_new or (before is not None and before.by == LINK)):
+                continue
+            led_to = shown_path(os.path.normpath(os.path.join(os.path.dirname(path), target)), cwd)
+            file = values.of_link(name, renamed(led_to), facts)
+            folder, slash, last = name.rpartition("/")
+            yield path, msgspec.structs.replace(file, name=f"{renamed(folder)}{slash}{last}")
 
     def named(self, files: Iterable[File]) -> tuple[File, ...]:
         """Return the files of a run, in the order in which they were written, with the names they are compared by."""

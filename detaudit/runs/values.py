@@ -43,13 +43,18 @@ _SIZE_OF_VALUE = 64
 
 _REST = "further values"
 
-# The states of torch's, NumPy's and Python's Mersenne Twister, whatever they are called.
-_STATES = {("u1", (5056,)), ("u4", (624,)), ("i8", (625,))}
+# The states of torch's and NumPy's Mersenne Twister, whatever they are called; Python's, if it is an array of integers.
+_STATES = {("u1", (5056,)), ("u4", (624,))}
+_PYTHON_STATE = ("i8", (625,))
+_OF_RANDOM = re.compile(r"random|state|rng|seed|generator", re.IGNORECASE)
 _GENERATOR = re.compile(r"(^|[._])(p?rng|random_state|bit_generator|generator_state|seed_seq)", re.IGNORECASE)
 _PLACE = re.compile(r"(?:^|(?<=: )|(?<=, ))(?:line|row) \d+(?:, |$)|#\d+$")
 """What says where a value is and not what it is."""
 
 LINE = re.compile(r"line \d+")
+LINK = "link"
+"""How a symbolic link is read: by what it leads to."""
+
 _LINES = re.compile(r"(?:^|: )(?:line \d+|lines [\d,]+ to [\d,]+)$")
 _SEVERAL = re.compile(r"\S\s\S")
 _NO_RESULT = (Role.MEASUREMENT, Role.IDENTIFIER)
@@ -153,6 +158,13 @@ def read(
     return File(path=shown, name=shown, sha256=sha256, size=size, by=by, values=kept, problem=problem[:_MOST_PROBLEM])
 
 
+def of_link(shown: str, target: str, facts: RunFacts) -> File:
+    """Return what a symbolic link says, which is called ``shown`` and leads to ``target``."""
+    text = measurements.masked(target, facts).replace(measurements.MASK, "…")
+    value = Value("target", _digest(text), Role.RESULT, redact.text(target[:MOST_SHOWN]))
+    return File(path=shown, name=shown, sha256=_digest(target), size=len(target), by=LINK, values=(value,))
+
+
 def known_as(shown: str, sha256: str) -> tuple[str, str]:
     """Return what two files of the same values have in common: their names, on which roles rest, but for numbers."""
     return _series(PurePath(shown).name), sha256
@@ -218,6 +230,8 @@ def is_generator(part: Part) -> bool:
     """Return whether a part belongs to the state of a random generator, by its type or by its name."""
     kind = part.dtype.removesuffix(" F")[1:]
     if part.generator or (kind, part.shape) in _STATES:
+        return True
+    if (kind, part.shape) == _PYTHON_STATE and _OF_RANDOM.search(part.name):
         return True
     named = _GENERATOR.search(part.name)
     if named is None:

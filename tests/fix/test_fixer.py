@@ -258,6 +258,25 @@ def test_names_are_those_of_the_imports_of_the_file(tree: Tree) -> None:
     assert ("np.random.seed(0)",) in tried(tree, replace(NOTHING, culprit=None, narrowed_to=None))
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("from random import *\nx = 1\n", "random_module.seed(0)"),
+        ("import random\nx = 1\n", "random.seed(0)"),
+        ("from random import random\nx = 1\n", "random_module.seed(0)"),
+        ("import random\nx = get_context('spawn').Pool(2)\n", None),
+        ("import random\nx = get_context('fork').Pool(2)\n", "random.seed(0)"),
+    ],
+)
+def test_a_seed_of_a_module_whose_name_is_another_one(tree: Tree, text: str, expected: str | None) -> None:
+    """And none where each worker imports the file, and would draw the same numbers."""
+    (tree.cwd / "train.py").write_text(text)
+    found = tried(tree, replace(NOTHING, culprit=None, narrowed_to=None))
+    assert [one[0] for one in found if isinstance(one, tuple) and one[0].startswith("random")] == [
+        *([expected] if expected else [])
+    ]
+
+
 def test_files_that_are_not_named_are_left_alone(tree: Tree) -> None:
     culprit = replace(ORDER, flags=_flags("python-hash-seed"))
     assert tried(tree, replace(NOTHING, culprit=culprit, narrowed_to=None), only=("data",)) == [{"PYTHONHASHSEED": "0"}]

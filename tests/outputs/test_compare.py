@@ -70,6 +70,39 @@ def test_roles_of_both_sides_say_what_a_difference_is(ours: Role, theirs: Role, 
     assert found.kind is kind
 
 
+def test_a_file_in_the_folder_of_another_class_differs() -> None:
+    """Sorted by what a model predicts; a folder that only one run has is one of that run."""
+
+    def sides(*paths: str) -> Outputs:
+        return Outputs(files=tuple(file(path, value("pixel", path[-1])) for path in paths))
+
+    ours = sides("out/cat/1", "out/dog/2", "out/cat/3")
+    (found, *_) = compare.differences(ours, sides("out/cat/1", "out/cat/2", "out/dog/3"))
+    assert found.decides
+    assert found.at == "name"
+    numbered = compare.differences(sides("out/3/img-1", "out/7/img-2"), sides("out/7/img-1", "out/7/img-2"))
+    assert [one.values for one in numbered if one.decides] == [("out/3/img-1", "out/7/img-1")]
+    assert not compare.differences(sides("brave-fox/1", "brave-fox/2"), sides("calm-owl/1", "calm-owl/2"))
+    assert not compare.differences(sides("ckpt-20261122/1"), sides("ckpt-20261123/1"))
+
+
+def test_the_order_of_lines_in_the_log_of_one_thread() -> None:
+    def log(*lines: str, writers: int = 1, time: str = "12:01") -> Outputs:
+        read = [
+            one
+            for number, line in enumerate(lines, 1)
+            for one in (value(f"line {number}", line), value(f"line {number}, value", time, Role.MEASUREMENT))
+        ]
+        facts = RunFacts(started=0.0, ended=1.0, writers=writers)
+        return Outputs(files=(file("train.log", *read, by=compare.LOG),), facts=facts)
+
+    one, other = log("cat", "dog", "owl"), log("owl", "dog", "cat", time="12:02")
+    (found, *_) = [each for each in compare.differences(one, other) if each.open]
+    assert (found.at, found.values) == ("order of lines, from line 2", ("dog", "dog"))
+    assert not [each for each in compare.differences(one, log("owl", "dog", "cat", writers=4)) if each.open]
+    assert not [each for each in compare.differences(one, log("cat", "dog", "owl", time="12:02")) if each.open]
+
+
 def test_a_file_of_one_run_decides_and_one_that_cannot_be_read_does_not() -> None:
     a, b = file("a"), file("b", value("x", "1"))
     (only,) = compare.differences(Outputs(files=(a, b)), Outputs(files=(a,)))

@@ -50,8 +50,18 @@ latency.p99|0.1
 p99_latency_ms|30
 eta|99999
 eta_seconds|123456
-remaining_time|4000
-time_remaining|4000
+time_remaining|0:12:34
+训练时间|12.5
+耗时|12.5
+每轮用时|12.5
+学習時間|12.5秒
+Zeit|12.5
+Trainingsdauer|12.5
+log.relativeCreated|1204.5
+start_time|1764058360.5
+start_time|1764058360123
+train_start_time|12.5
+data.ep_info_buffer.serialized.3.t|0.0329
 wall_clock|3
 wall|3
 wallTime|3
@@ -165,11 +175,17 @@ timings.phases.load|0.0147
 |260.17/s
 data time|3.0%
 remaining|1.2s
-time remaining|3.1
 speed_samples_per_second|34
 """
 
 IDENTIFIERS = """
+owner|<__main__.Net object at 0x7f3a5c1e2d60>
+pointer|0x7f3a5c1e2d60
+id|#T_1a2b3_row0_col1
+url|tcp://127.0.0.1:43121
+url|tcp://10.0.0.12:43125
+worker|node-4242
+exp_id|ab12
 |4242
 |43121
 pid|99999
@@ -215,6 +231,17 @@ file|events.out.tfevents.1764058355.node17.4242.0
 """
 
 OPEN = """
+time remaining|3.1
+预约时间|1.25
+call_duration|1.25
+token_durations|0.25
+remaining_time|4000
+time_remaining|4000
+start_time|1.25
+word_end_time|1.25
+subtitle_start_time|00:00:01
+tps|12
+Output|21.4 °C
 total_spent|12.5
 rss|1.25
 output|4.5 L/min
@@ -234,6 +261,12 @@ quux_duration|3.1
 """
 
 RESULTS = """
+iou.wall|0.31
+recall.s|0.31
+soc|0.81
+FPs|12
+state|0x3f0a12bc
+weights|0x3fe3333333333333
 dir|runs/25-11-2024_08-12-33
 predicted_eta_min|31.25
 predicted_port|8080

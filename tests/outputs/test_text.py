@@ -221,6 +221,13 @@ def test_a_result_that_differs_among_them_is_found(name: str) -> None:
         ("Test MAE: 0.412 s", "Test MAE: 0.413 s", OutputKind.VALUE, ("0.412 s", "0.413 s")),
         ("RSS: 1.25", "RSS: 1.26", OutputKind.AMBIGUOUS, ("1.25", "1.26")),
         ("##.#..##", "##..#.##", OutputKind.WORDS, ("##.#..##", "##..#.##")),
+        ("准确率0.93", "准确率0.94", OutputKind.VALUE, ("0.93", "0.94")),
+        ("9,0.25", "9,0.5", OutputKind.AMBIGUOUS, ("0.25", "0.5")),
+        ("class 1 ####", "class 1 #####", OutputKind.WORDS, ("class 1 ####", "class 1 #####")),
+        ("loss ▁▃▅▇", "loss ▁▂▅▇", OutputKind.WORDS, ("loss ▁▃▅▇", "loss ▁▂▅▇")),
+        ("bits 0x3f0a12bc", "bits 0x3f0a12bd", OutputKind.VALUE, ("0x3f0a12bc", "0x3f0a12bd")),
+        ("Best run: adam-deep-3", "Best run: adam-deep-4", OutputKind.WORDS, None),
+        ("00:00:01,500 --> 00:00:04,000 a", "00:00:01,500 --> 00:00:04,250 a", OutputKind.VALUE, None),
         ("accuracy 93.2%", "accuracy 93.3%", OutputKind.VALUE, ("93.2%", "93.3%")),
         ("tensor([0.3, -0.4])", "tensor([0.3, -0.5])", OutputKind.VALUE, ("-0.4", "-0.5")),
         ("0.31", "0.32", OutputKind.AMBIGUOUS, ("0.31", "0.32")),
@@ -244,8 +251,9 @@ def test_a_result_that_differs_among_them_is_found(name: str) -> None:
         ("val_loss improved from 0.5 to 0.3", "val_loss improved from 0.5 to 0.4", OutputKind.VALUE, ("0.3", "0.4")),
     ],
 )
-def test_differences(a: str, b: str, kind: OutputKind, values: tuple[str, str]) -> None:
+def test_differences(a: str, b: str, kind: OutputKind, values: tuple[str, str] | None) -> None:
     found = differences(a, b)[0]
+    values = values or (a, b) if kind is OutputKind.WORDS else values or found.values
     assert (found.kind, found.values) == (kind, values)
     assert compare(recorded(a.encode()), recorded(a.encode()), STDOUT, A, B) == []
     back = differences(b, a)[0]
@@ -255,6 +263,34 @@ def test_differences(a: str, b: str, kind: OutputKind, values: tuple[str, str]) 
 def test_a_line_that_is_not_in_the_columns_of_a_table_is_none_of_its_rows() -> None:
     table = "stage           time (s)\ntraining          0.0281\n"
     assert serious(differences(table + "loss  0.3", table + "loss  0.4"))[0][0] is OutputKind.VALUE
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("训练完成,耗时3.21秒", "训练完成,耗时13.5秒"),
+        ("训练时间: 12.34秒", "训练时间: 12.35秒"),
+        ("Dauer: 3,4 s", "Dauer: 3,51 s"),
+        ("Zeit 3.4", "Zeit 3.5"),
+        ("==== 3 passed in 9.87s ====", "=== 3 passed in 10.12s ==="),
+        ("_runtime ▁▃▅▇", "_runtime ▁▂▅▇"),
+        ("Downloading ━━━━━━━ 4/4", "Downloading ━━━━━ 4/4"),
+        ("<Net object at 0x5581f2c0>", "<Net object at 0x5581f2d0>"),
+        ("Memory usage: 0.05MB, Peak was 0.09MB", "Memory usage: 0.06MB, Peak was 0.10MB"),
+        ("# epoch loss time\n1 0.5 0.25", "# epoch loss time\n1 0.5 0.75"),
+        ("throughput (tokens/sec/GPU): 1204.5", "throughput (tokens/sec/GPU): 1205.5"),
+    ],
+)
+def test_what_differs_and_is_no_result(a: str, b: str) -> None:
+    assert not serious(differences(a, b))
+    assert serious(differences(f"{a} loss 0.25", f"{b} loss 0.5"))
+
+
+def test_a_table_ends_at_an_empty_line() -> None:
+    table = "epoch  time\n1  0.5\n"
+    rows = [f"{table}{between}2  0.{digit}" for between in ("", "\n") for digit in (6, 7)]
+    assert not serious(differences(*rows[:2]))
+    assert serious(differences(*rows[2:]))
 
 
 def test_a_difference_says_where() -> None:

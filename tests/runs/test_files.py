@@ -52,7 +52,9 @@ def test_a_file_has_the_digest_of_its_bytes_and_its_values(tmp_path: Path) -> No
     [
         ("fit_time", 3.5, Role.MEASUREMENT),
         ("fit_time", np.array([3.5, 4.5]), Role.MEASUREMENT),
-        ("fit_time", np.array([3.5, -1]), Role.RESULT),
+        ("fit_time", np.array([3.5, -2]), Role.RESULT),
+        ("fit_time", np.array([3.5, -1]), Role.OPEN),
+        ("fit_time", np.array([3.5, np.nan]), Role.MEASUREMENT),
         ("fit_time", np.array([3, 4], ">i4"), Role.MEASUREMENT),
         ("arrival_time", np.array([3.5, 4.5]), Role.RESULT),
         ("threshold", 0.5, Role.RESULT),

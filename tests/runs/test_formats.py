@@ -6,6 +6,7 @@ import json
 import pickle
 import random
 import struct
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+import scipy.io  # type: ignore[import-untyped]
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -201,6 +203,50 @@ def test_torch_names_what_differs(tmp_path: Path, zipped: bool) -> None:
     torch.save({**saved, "epoch": 4}, tmp_path / "c.pt", _use_new_zipfile_serialization=zipped)
     assert differing(tmp_path / "a.pt", tmp_path / "b.pt") == {"model.1.weight"}
     assert differing(tmp_path / "b.pt", tmp_path / "c.pt") == {"epoch"}
+
+
+def test_torchscript_by_its_code_and_constants(tmp_path: Path) -> None:
+    class Shifted(torch.nn.Module):
+        def __init__(self, by: float) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(3))
+            self.by = by
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.weight + self.by
+
+    for name, by in (("a.pt", 0.5), ("b.pt", 0.25)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            traced = torch.jit.trace(Shifted(by), torch.ones(3))  # type: ignore[no-untyped-call]
+            torch.jit.save(traced, tmp_path / name, _extra_files={"note": "kept"})
+    found = differing(tmp_path / "a.pt", tmp_path / "b.pt")
+    assert found
+    # A class that is traced again gets another name.
+    assert all(one.startswith(("code/", "constants", "types")) for one in found), found
+    assert any(one.startswith(("code/", "constants")) for one in found), found
+    assert "extra/note" in values(tmp_path / "a.pt")
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
+def test_the_scale_of_a_quantized_tensor_counts(tmp_path: Path) -> None:
+    for name, scale in (("a.pt", 0.5), ("b.pt", 0.25)):
+        made = torch.quantize_per_tensor(torch.tensor([1.0, 2.0]) * scale, scale, 0, torch.qint8)
+        torch.save({"weight": made}, tmp_path / name)
+    assert differing(tmp_path / "a.pt", tmp_path / "b.pt") == {"weight.quantizer.1"}
+
+
+def test_the_date_of_a_mat_file_is_apart(tmp_path: Path) -> None:
+    def mat(name: str, date: str, value: float) -> Path:
+        scipy.io.savemat(tmp_path / name, {"weights": np.array([value, 2.0])})
+        data = (tmp_path / name).read_bytes()
+        at = data.index(b"Created on: ") + 12
+        (tmp_path / name).write_bytes(data[:at] + date.encode() + data[at + len(date) :])
+        return tmp_path / name
+
+    first = mat("a.mat", "Tue Nov 25 08:12:33 2025", 1.0)
+    assert differing(first, mat("b.mat", "Tue Nov 25 08:12:34 2025", 1.0)) == {"header"}
+    assert differing(first, mat("c.mat", "Tue Nov 25 08:12:33 2025", 1.5)) == {"variable 1"}
 
 
 def test_torch_never_loads_the_structure(tmp_path: Path) -> None:
@@ -392,6 +438,15 @@ def test_hdf5_by_its_datasets(tmp_path: Path) -> None:
     assert differing(a, b) == {"layers/w", "layers/text"}
 
 
+def test_hdf5_links_say_what_they_lead_to(tmp_path: Path) -> None:
+    for name, best in (("a.h5", "/epoch1"), ("b.h5", "/epoch2")):
+        with h5py.File(hdf5(tmp_path / name, epoch1=np.ones(2), epoch2=np.zeros(2)), "a") as file:
+            file["best"] = h5py.SoftLink(best)
+            file["outer"] = h5py.ExternalLink("missing.h5", "/x")
+    assert differing(tmp_path / "a.h5", tmp_path / "b.h5") == {"best"}
+    assert "outer" in values(tmp_path / "a.h5")
+
+
 def test_hdf5_attributes(tmp_path: Path) -> None:
     for name, units, rate in (("a", "m", 0.1), ("again", "m", 0.1), ("b", "s", 0.2)):
         with h5py.File(tmp_path / name, "w") as root:
@@ -416,7 +471,9 @@ def test_hdf5_never_reads_other_files_nor_what_is_only_declared(tmp_path: Path) 
     hdf5(tmp_path / "other.h5", w=[1.0])
     with h5py.File(tmp_path / "link.h5", "w") as root:
         root["w"] = h5py.ExternalLink("other.h5", "layers/w")
-    assert values(tmp_path / "link.h5") == {}
+    with_link = values(tmp_path / "link.h5")
+    hdf5(tmp_path / "other.h5", w=[2.0])
+    assert values(tmp_path / "link.h5") == with_link
     with h5py.File(tmp_path / "virtual.h5", "w") as root:
         layout = h5py.VirtualLayout((1,), "f8")
         layout[0] = h5py.VirtualSource(str(tmp_path / "other.h5"), "layers/w", (1,))[0]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from detaudit.config.outputs import Listed
-from detaudit.launch.workspace import Prefixes, Stamps, stamps
+from detaudit.launch.workspace import Prefixes, Stamps, links, stamps
 from detaudit.launch.workspace import written as scanned
 from detaudit.model.outputs import File, FileBudget, ListedFile, OutputRules, RunFacts, Unread
 from detaudit.outputs import compare
@@ -331,3 +331,31 @@ def test_files_with_numbers_that_are_no_rotated_log_are_compared_alone(tmp_path:
     found = changes_of(names_of, Stamps({}), ()).files
     assert sorted(change.path for change in found) == names_of
     assert not any(change.older for change in found)
+
+
+def test_a_link_says_what_it_leads_to(tmp_path: Path) -> None:
+    """By the names by which runs are compared; one that an earlier run made and this one found is there, too."""
+    collector = Collector()
+
+    def left(run: str, best: str, *, new: bool = True) -> dict[str, tuple[str, ...]]:
+        saved = [save(tmp_path / run / f"epoch-{at}.npy", at) for at in (1, 2)]
+        links = ((str(tmp_path / "best.npy"), f"{run}/{best}.npy", new), (str(tmp_path / "latest"), run, True))
+        changes = Changes(tuple(Change(path, existed=False) for path in saved), links=links)
+        outputs = collector.collect(tmp_path, changes, (), listed=NONE_LISTED, facts=FACTS)
+        return {file.name: tuple(one.digest for one in file.values) for file in outputs.files if file.by == "link"}
+
+    first = left("calm-fox", "epoch-1")
+    assert first.keys() == {"best.npy", "latest"}
+    assert left("shy-owl", "epoch-1", new=False) == first
+    other = left("old-cat", "epoch-2")
+    assert (other["best.npy"] == first["best.npy"], other["latest"] == first["latest"]) == (False, True)
+
+
+def test_links_are_found(tmp_path: Path) -> None:
+    (tmp_path / "kept").symlink_to("a")
+    before = stamps(tmp_path, Path())
+    (tmp_path / "best").symlink_to("b")
+    assert links(before, stamps(tmp_path, Path())) == [
+        (str(tmp_path / "best"), "b", True),
+        (str(tmp_path / "kept"), "a", False),
+    ]

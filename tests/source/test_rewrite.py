@@ -124,7 +124,11 @@ FIXED = [
     (CLOCK, "s = int(getenv('SEED', time.time()))\nset_seed(s)", "s = int(getenv('SEED', 0))\nset_seed(s)"),
     (CLOCK, "set_seed(args.seed or int(time.time()))", "set_seed(args.seed or 0)"),
     (CLOCK, "set_seed(int(time.time()) if s is None else s)", "set_seed(0 if s is None else s)"),
-    (CLOCK, "set_seed(int(time.time()) + int(getenv('RANK', os.getpid())))", "set_seed(0)"),
+    (
+        CLOCK,
+        "set_seed(int(time.time()) + int(getenv('RANK', os.getpid())))",
+        'set_seed(int(os.environ.get("RANK", 0)))',
+    ),
     (CLOCK, "set_seed((s or os.getpid()) * int(time.time()))", "set_seed(0)"),
     (PROCESS_ID, "r = random.Random(os.getpid() + 1)", "r = random.Random(0)"),
     (COMPLETION, "for x in as_completed(fs, timeout=3): f(x)", "for x in fs: f(x)"),
@@ -138,6 +142,21 @@ FIXED = [
         "import asyncio\nfor x in [create_task(f(i)) for i in y]: g(x)",
     ),
     (CLOCK, "np.random.seed(args.seed + int(time.time()))", "np.random.seed(args.seed + 0)"),
+    (
+        CLOCK,
+        "c = {'seed': int(time.time()), 'n': 3}\nmanual_seed(c['seed'])",
+        "c = {'seed': 0, 'n': 3}\nmanual_seed(c['seed'])",
+    ),
+    (
+        CLOCK,
+        "args.seed = int(time.time())\nmanual_seed(args.seed)",
+        "args.seed = 0\nmanual_seed(args.seed)",
+    ),
+    (
+        CLOCK,
+        "s = int(time.time())\nprint(f'{s}')\nd = f'runs/{s}'\nmanual_seed(s)",
+        "s = int(time.time())\nprint(f'{s}')\nd = f'runs/{s}'\nmanual_seed(0)",
+    ),
     (CLOCK, "x = default_rng([args.seed, rank, int(time.time())])", "x = default_rng([args.seed, rank, 0])"),
     (COMPLETION, "x = next(as_completed(a + b))", "x = next(iter((a + b)))"),
     (COMPLETION, "x = DataLoader(in_order=False, dataset=d)", "x = DataLoader(dataset=d)"),
@@ -148,7 +167,32 @@ FIXED = [
     (COMPLETION, "x = Parallel(2, return_as='generator_unordered')(j)", 'x = Parallel(2, return_as="generator")(j)'),
     (MEMORY, "x = np.empty_like(y) + y.new_empty(3)", "x = np.zeros_like(y) + y.new_zeros(3)"),
     (MEMORY, "import torch as t\nx = t.empty(3)", "import torch as t\nx = t.zeros(3)"),
-    (HASH, "x = hash('a' 'b')", "x = zlib.crc32('a' 'b'.encode())"),
+    (HASH, "x = hash('a' 'b') % 7", "x = zlib.crc32('a' 'b'.encode()) % 7"),
+    (
+        HASH,
+        "x = hash(b'a')",
+        "x = int.from_bytes(hashlib.blake2b(b'a', digest_size=8).digest(), \"little\", signed=True)",
+    ),
+    (
+        UNSEEDED,
+        "seed = None\nx = default_rng(seed)",
+        "seed = None\nx = default_rng(0 if seed is None else seed)",
+    ),
+    (
+        UNSEEDED,
+        "p.add_argument('--seed', type=int)\nx = default_rng(args.seed)",
+        "p.add_argument('--seed', type=int)\nx = default_rng(0 if args.seed is None else args.seed)",
+    ),
+    (
+        UNSEEDED,
+        "class C:\n    seed: int | None = None\nx = default_rng(c.seed)",
+        "class C:\n    seed: int | None = None\nx = default_rng(0 if c.seed is None else c.seed)",
+    ),
+    (
+        UNSEEDED,
+        "import os\nrank = os.environ['RANK']\nx = default_rng()",
+        "import os\nrank = os.environ['RANK']\nx = default_rng([0, int(os.environ.get(\"RANK\", 0))])",
+    ),
     (HASH, "x = hash((a, b)) % 3", "x = zlib.crc32(str((a, b)).encode()) % 3"),
     (HASH, "x.sort(key=hash)", "x.sort(key=lambda item: zlib.crc32(str(item).encode()))"),
 ]
@@ -173,6 +217,8 @@ def test_fixes_a_line(kind: SourceKind, text: str, new: str) -> None:
         (LISTING, "with os.scandir(d) as entries: f(entries)"),
         (LISTING, "y = 1\nx = os.scandir(d); next(x)"),
         (UNSEEDED, "x = default_rng(3)"),
+        (UNSEEDED, "def f(seed=1):\n    return default_rng(seed)"),
+        (UNSEEDED, "p.add_argument('--seed', type=int, default=3)\nx = default_rng(args.seed)"),
         (UNSEEDED, "x = default_rng(**given)"),
         (CLOCK, "x = time.time()"),
         (CLOCK, "def f(s):\n    seed(s)"),
@@ -197,8 +243,17 @@ def test_a_line_without_a_safe_edit(kind: SourceKind, text: str) -> None:
     assert fixed(kind, text) is None
 
 
+def test_a_seed_that_a_function_is_given() -> None:
+    text = "def main(n, seed=3):\n    manual_seed(seed)\nmain(1, int(time.time()))"
+    assert fixed(CLOCK, text, 2) == text.replace("int(time.time())", "0")
+    once = "def main(seed=None):\n    return default_rng(seed)\nmain()"
+    assert fixed(UNSEEDED, once, 2) == once.replace("(seed)", "(0 if seed is None else seed)")
+    often = f"{once}\nmain()"
+    assert fixed(UNSEEDED, often, 2) is None
+
+
 def test_an_import_that_the_file_has_is_not_needed() -> None:
-    rewrite = rewritten("import zlib\nx = hash(y)", 2, HASH)
+    rewrite = rewritten("import zlib\nx = hash(y) % 9", 2, HASH)
     assert rewrite is not None
     assert rewrite.needs == ()
     rewrite = rewritten("from numpy import empty\nx = empty(3)", 2, MEMORY)

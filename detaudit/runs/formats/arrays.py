@@ -118,6 +118,9 @@ def _is_generator(value: Any) -> bool:
 def _inside(keys: Keys, value: Any) -> list[tuple[Keys, Any]] | None:
     """Return what a container holds, None for a leaf."""
     match value:
+        case Call(arguments=(_, _, _, _, tuple(quantizer), *_)) if _called(value) == _QUANTIZED and _is_tensor(value):
+            stored = Call(Global(_TENSOR), value.arguments[:4])
+            return [(keys, stored), *_listed((*keys, "quantizer"), quantizer)]
         case Call() if _is_array(value) or _is_tensor(value) or _single(value) is not None:
             return None
         case Call(state=(_, shape, _, _, list(items))) if _called(value).endswith(_RECONSTRUCT):  # of objects
@@ -218,6 +221,7 @@ def _dates(values: Any) -> Any:
 
 _BLOCKS = "pandas.core.internals.managers BlockManager"
 _SUBCLASS = "torch._tensor _rebuild_from_type_v2"
+_TENSOR, _QUANTIZED = "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_qtensor"
 _RECONSTRUCTORS = ("copy_reg _reconstructor", "copyreg _reconstructor")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from detaudit.runs.formats import Part, Start, check_unpacked, extents, pickles, pieces, torch, unique
+from detaudit.runs.formats import Part, Start, check_unpacked, extents, pickles, pieces, torch, unique, zip_part
 from detaudit.runs.formats.arrays import contents
 from detaudit.runs.formats.standins import Call, Global, Mapping, Persistent
 from detaudit.runs.formats.storages import layout_of, span
@@ -154,13 +154,20 @@ def _of_zip(file: IO[bytes], bounds: tuple[int, int], prefix: str) -> Iterator[P
         with archive.open(f"{root}data.pkl") as structure:
             root_object = pickles.read(structure)
 
-        def read(key: str, offset: int, size: int) -> Iterator[bytes]:
-            return _bytes(archive, file, archive.getinfo(f"{root}data/{key}"), (start, offset, size))
+        def tensors(folder: str) -> Callable[[str, Any], Part | None]:
+            def read(key: str, offset: int, size: int) -> Iterator[bytes]:
+                return _bytes(archive, file, archive.getinfo(f"{root}{folder}/{key}"), (start, offset, size))
 
-        def length(key: str) -> int:
-            return archive.getinfo(f"{root}data/{key}").file_size
+            return _tensors(lambda key: archive.getinfo(f"{root}{folder}/{key}").file_size, read, big)
 
-        yield from contents(root_object, _tensors(length, read, big), prefix)
+        yield from contents(root_object, tensors("data"), prefix)
+        for member in sorted(archive.namelist()):
+            name = member.removeprefix(root)
+            if name == "constants.pkl":  # of TorchScript
+                with archive.open(member) as structure:
+                    yield from contents(pickles.read(structure), tensors("constants"), f"{prefix} constants".strip())
+            elif name.startswith(("code/", "extra/")) and not name.endswith(".debug_pkl"):
+                yield zip_part(archive, archive.getinfo(member), f"{prefix} {name}".strip())
 
 
 def _tensors(length: Callable[[str], int], read: Read, big: bool) -> Callable[[str, Any], Part | None]:

@@ -5,9 +5,11 @@ numbers are compared by their digits. YAML's aliases are compared by where they 
 YAML, TOML and INI are compared too.
 """
 
+import base64
 import codecs
 import functools
 import hashlib
+import io
 import json
 import re
 import sys
@@ -18,7 +20,7 @@ from typing import IO, Any
 import yaml
 
 from detaudit.outputs.measurements import says_nothing
-from detaudit.runs.formats import TEXT, Part, unique
+from detaudit.runs.formats import BROKEN, TEXT, Part, arrays, pickles, unique
 from detaudit.runs.formats import values as single
 from detaudit.runs.formats.values import BLOCK, LABEL, MOST_SINGLE, folded
 
@@ -163,7 +165,9 @@ def is_json(head: bytes, path: Path) -> bool:
 
 def json_parts(path: Path) -> Iterator[Part]:
     """See Format.parts."""
-    return folded((series, _part(name, leaf)) for series, name, leaf in _leaves(_loaded(_read(path))))
+    return folded(
+        (series, part) for series, name, leaf in _leaves(_loaded(_read(path))) for part in _parts_of(name, leaf)
+    )
 
 
 def is_jsonl(head: bytes, path: Path) -> bool:
@@ -205,7 +209,8 @@ def _of_jsonl(path: Path) -> Iterator[tuple[str, Part]]:
                 yield "line *", single.text(f"line {count}", line.strip())
                 continue
             for series, name, leaf in _leaves(document):
-                yield f"line *, {series}", _part(f"line {count}, {name}" if name else f"line {count}", leaf)
+                for part in _parts_of(f"line {count}, {name}" if name else f"line {count}", leaf):
+                    yield f"line *, {series}", part
 
 
 def _loaded(document: str) -> Any:
@@ -277,15 +282,16 @@ def _leaves(document: Any) -> Iterator[tuple[str, str, Any]]:
 
 def _items(series: str, name: str, value: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Yield what is below an object; in ``{"metric": "fit_time", "value": 3.2}``, its name says what the value is."""
-    label = next((one for key in _NAMING if isinstance(one := value.get(key), str) and LABEL.fullmatch(one)), "")
+    label = next((one for key in NAMING if isinstance(one := value.get(key), str) and LABEL.fullmatch(one)), "")
     for key, one in value.items():
-        if label and key not in _NAMING and says_nothing(key):
+        if label and key not in NAMING and says_nothing(key):
             yield _below(_below(series, label), key), _below(_below(name, label), key), one
         else:
             yield _below(series, key), _below(name, key), one
 
 
-_NAMING = ("metric", "name", "key", "tag", "label")
+NAMING = ("metric", "name", "key", "tag", "label", "variable", "measure")
+"""What the key or column of a text is called that names the value beside it."""
 
 
 def _elements(series: str, name: str, value: list[Any]) -> Iterator[tuple[str, str, Any]]:
@@ -298,6 +304,21 @@ def _of_list(name: str) -> str:
 
 
 _LITERALS = {True: "true", False: "false", None: "null"}
+_PICKLED = ("gASV", "gAWV")
+"""How pickles of protocols 4 and 5 begin in base64."""
+
+
+def _parts_of(name: str, leaf: Any) -> Iterator[Part]:
+    """Yield what a value holds: a pickle in base64, as Stable-Baselines3 writes it into JSON, holds several."""
+    if isinstance(leaf, str) and leaf.startswith(_PICKLED):
+        try:
+            pickled = list(arrays.contents(pickles.read(io.BytesIO(base64.b64decode(leaf))), prefix=name))
+        except BROKEN:
+            pickled = []
+        if pickled:
+            yield from pickled
+            return
+    yield _part(name, leaf)
 
 
 def _part(name: str, leaf: Any) -> Part:
@@ -536,7 +557,11 @@ def _first_line(head: bytes, marks: str) -> str:
 
 # -------------------------------------------------------------------------------------------------------------- HTML
 
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_RANDOM_ID = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<=\bT_)[0-9a-f]{5}(?=_|\b)"
+    r"|(?<=altair-viz-)[0-9a-f]{32}",
+    re.IGNORECASE,
+)
 
 
 def is_html(head: bytes, path: Path) -> bool:
@@ -546,12 +571,51 @@ def is_html(head: bytes, path: Path) -> bool:
 
 
 def html_parts(path: Path) -> Iterator[Part]:
-    """See Format.parts. The random IDs of plots, which are UUIDs, count by the order in which they appear."""
+    """See Format.parts. The random IDs of plots and tables count by the order in which they appear.
+
+    A cell of a table that pandas wrote, which has a line of its own, begins with the name of its column.
+    """
     ids: dict[str, str] = {}
     with opened(path) as file:
+        table = _Table()
         yield from unique(
             of_lines(
-                _UUID.sub(lambda match: ids.setdefault(match[0].lower(), f"id {len(ids) + 1}"), line.rstrip("\r\n"))
+                table.named(
+                    _RANDOM_ID.sub(lambda match: ids.setdefault(match[0].lower(), f"id {len(ids) + 1}"), line)
+                ).rstrip("\r\n")
                 for line in lines(file)
             )
         )
+
+
+class _Table:
+    """The names of the columns of a table of HTML, where it is read, and how many cells its row has so far."""
+
+    _TAG = re.compile(r"\s*<(?:(/?thead|tr)\b|(t[hd])\b[^<>]*>([^<>]*)</t[hd]>\s*$)")
+
+    def __init__(self) -> None:
+        self._columns: list[str] = []
+        self._in_head = self._in_names = False
+        self._count = 0
+
+    def named(self, line: str) -> str:
+        """Return a line, with the name of its column if it is a cell."""
+        match = self._TAG.match(line)
+        if "colspan" in line or "rowspan" in line:
+            self._columns, self._in_names = [], False  # nobody counts which column is whose
+        if match is None:
+            return line
+        if match[1] == "thead":
+            self._columns, self._in_head = [], True
+        elif match[1] == "/thead":
+            self._in_head = False
+        elif match[1] == "tr":
+            self._count = 0
+            self._in_names = self._in_head and not self._columns  # those in a second row are of the index
+        elif self._in_names:
+            self._columns.append(match[3].strip())
+        elif not self._in_head:
+            self._count += 1
+            column = self._columns[self._count - 1] if self._count <= len(self._columns) else ""
+            return f"{column}: {match[3]}" if column and match[2] == "td" else line
+        return line

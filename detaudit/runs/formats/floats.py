@@ -42,7 +42,7 @@ MOST_EXTREMES = 2**24
 
 
 class Extremes:
-    """The least and the largest element of one array."""
+    """The least and the largest element of one array, but for NaN."""
 
     def __init__(self) -> None:
         self._least, self._most, self._count = math.inf, -math.inf, 0
@@ -59,9 +59,10 @@ class Extremes:
             self._understood = False
             return
         self._count += len(elements)
-        self._least, self._most = min(self._least, min(elements)), max(self._most, max(elements))
         if any(one != one for one in elements):
-            self._least = math.nan
+            elements = [one for one in elements if one == one]
+        self._least = min(self._least, min(elements, default=math.inf))
+        self._most = max(self._most, max(elements, default=-math.inf))
 
     def of(self, shape: Sequence[int]) -> tuple[float, float] | None:
         """Return both, None if they are not known for all elements of this shape."""

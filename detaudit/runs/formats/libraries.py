@@ -30,7 +30,7 @@ PART, PIECES, END, ERROR = b"P", b"D", b"E", b"X"
 
 
 def hdf5(path: str) -> Iterator[Any]:
-    """Yield the datasets and attributes of an HDF5 file."""
+    """Yield the datasets, links and attributes of an HDF5 file."""
     import h5py
 
     size = os.path.getsize(path)
@@ -47,6 +47,12 @@ def hdf5(path: str) -> Iterator[Any]:
                 pieces, shown = (_slabs(item, ()), "") if not item.dtype.hasobject else _texts(item[()])
                 dtype = "text" if shown else item.dtype.str
                 yield name, dtype, list(item.shape or ()), shown, pieces
+        for name, item in sorted(objects.items()):
+            for key in sorted(item) if isinstance(item, h5py.Group) else ():
+                link = item.get(key, getlink=True)
+                if isinstance(link, (h5py.SoftLink, h5py.ExternalLink)):
+                    pieces, shown = _texts(f"link to {getattr(link, 'filename', '')}{link.path}")
+                    yield f"{name}/{key}".lstrip("/"), "text", [], shown, pieces
         for name, item in sorted(objects.items()):
             for key in sorted(item.attrs):
                 yield _attribute(f"{name}@{key}", item.attrs, key)

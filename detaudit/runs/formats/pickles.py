@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from detaudit.runs.formats import BROKEN, Part, Start, extents, pieces, storages, unique
+from detaudit.runs.formats import BROKEN, Part, Start, extents, pieces, storages
 from detaudit.runs.formats.arrays import contents, item_size, kind_of
 from detaudit.runs.formats.standins import Array, Bag, Blob, Call, Global, Mapping, Persistent, digest_of
 from detaudit.runs.formats.torch import LEGACY
+from detaudit.runs.formats.values import folded
 
 MOST_OPCODES = 4_000_000
 MOST_PICKLES = 10_000
@@ -58,7 +59,10 @@ _OLD = re.compile(
 def parts(path: Path) -> Iterator[Part]:
     """See Format.parts. One file may hold several pickles, one after another."""
     with path.open("rb") as file:
-        yield from unique(_all(file, path.stat().st_size))
+        yield from folded((_DIGITS.sub("*", part.name), part) for part in _all(file, path.stat().st_size))
+
+
+_DIGITS = re.compile(r"\d+")
 
 
 def _all(file: IO[bytes], size: int) -> Iterator[Part]:

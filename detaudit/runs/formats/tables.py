@@ -12,7 +12,7 @@ import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from detaudit.outputs.measurements import names_a_run, says_nothing
 from detaudit.runs.formats import Part, apart, documents, unique
@@ -32,7 +32,8 @@ MOST_OF_BLOCK = 2**20
 MOST_BYTES_OF_BLOCK = 256 * 2**20
 
 _DELIMITERS = ",\t;"
-_SAMPLE = 100
+SAMPLE = 100
+"""Rows of which a header is told."""
 
 Row = Sequence[Any]
 
@@ -68,6 +69,7 @@ class _Names:
         counts: dict[str, int] = {}
         self._names = []
         self._columns = [column.strip() for column in columns]
+        self._naming = next((at for at, one in enumerate(self._columns) if one.lower() in documents.NAMING), 0)
         for index, column in enumerate(self._columns):
             name = single.printable(column) or f"column {index + 1}"
             counts[name] = counts.get(name, 0) + 1
@@ -77,9 +79,13 @@ class _Names:
         return self._names[index] if index < len(self._names) else f"column {index + 1}"
 
     def of(self, index: int, row: Row) -> str:
-        """Return the name of a cell of a row, whose first cell says what it is if the column does not."""
+        """Return the name of a cell of a row, of which another one says what it is if the column does not.
+
+        That is the one in a column such as ``metric``, else the first.
+        """
         column = self._columns[index] if index < len(self._columns) else ""
-        label = _label(row, self._columns[0]) if index and says_nothing(column) else ""
+        at = self._naming
+        label = _label(row[at:], self._columns[at]) if index > at and says_nothing(column) else ""
         if not label:
             return self[index]
         if column:
@@ -160,12 +166,14 @@ def header_of(path: Path) -> bytes:
     with path.open("rb") as file:
         head = file.read(64 * 2**10)
     delimiter = _delimiter(head, path.stat().st_size <= len(head))
-    line = head.partition(b"\n")[0] + b"\n"
+    lines = head.splitlines(keepends=True)
+    comments = list(itertools.takewhile(lambda line: line.startswith(b"#"), lines))
+    line = next(iter(lines[len(comments) :]), b"")
     try:
         names = list(csv.reader([line.decode()], delimiter=delimiter, strict=True)) if delimiter else []
     except (UnicodeDecodeError, csv.Error):
         return b""
-    return line if _has_header(names) else b""
+    return b"".join([*comments, line]) if has_header(names) else b"".join(comments)
 
 
 def csv_parts(path: Path) -> Iterator[Part]:
@@ -180,22 +188,46 @@ def _csv_parts(path: Path) -> Iterator[Part]:
     if not delimiter:
         raise ValueError("it is no table")
     with documents.opened(path) as text:
-        rows = _rows(text, delimiter)
-        first = list(itertools.islice(rows, _SAMPLE))
+        lines = documents.lines(text)
+        comments, lines = _comments(lines)
+        for count, comment in enumerate(comments, 1):
+            yield single.text(f"comment {count}", comment)
+        rows = _rows(lines, delimiter)
+        first = list(itertools.islice(rows, SAMPLE))
         columns: list[str] = []
-        if _has_header(first):
+        if has_header(first):
             columns, *first = first
             yield single.text("columns", ", ".join(columns))
-        names = columns or [""] * len(first[0])
-        yield from of_rows(itertools.chain(first, rows), names, single.number_or_text)
+        elif comments and len(names := next(csv.reader([comments[-1]], delimiter=delimiter))) == len(first[0]):
+            columns = names  # as numpy.savetxt writes them
+        columns = [_since(column, comments) for column in columns] or [""] * len(first[0])
+        yield from of_rows(itertools.chain(first, rows), columns, single.number_or_text)
 
 
-def _rows(text: IO[str], delimiter: str) -> Iterator[list[str]]:
+def _comments(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
+    """Return the comments that a table begins with, without their marks, and an iterator of the lines after them."""
+    comments: list[str] = []
+    for line in lines:
+        if not line.startswith("#") or len(comments) >= SAMPLE:
+            return comments, itertools.chain([line], lines)
+        comments.append(line.lstrip("#").strip())
+    return comments, lines
+
+
+def _since(column: str, comments: Iterable[str]) -> str:
+    """Return the name of a column; one that counts from a start that a comment has is a time.
+
+    ``#{"t_start": 1764316967.3}`` is what the monitors of Stable-Baselines3 begin with, whose column ``t`` follows it.
+    """
+    return f"elapsed {column}" if column and any(f'"{column}_start"' in comment for comment in comments) else column
+
+
+def _rows(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
     size = 0
 
     def limited() -> Iterator[str]:
         nonlocal size
-        for line in documents.lines(text):
+        for line in lines:
             size += len(line)
             if size > MOST_BYTES_OF_BLOCK:
                 raise ValueError("its rows are too long")
@@ -226,7 +258,8 @@ def _delimiter(head: bytes, complete: bool) -> str:
     lines = head.decode(encoding, "replace").splitlines(keepends=True)
     if not complete:
         lines = lines[:-1]
-    if any(map(_LOG.match, lines[:_SAMPLE])):
+    lines = list(itertools.dropwhile(lambda line: line.startswith("#"), lines))
+    if any(map(_LOG.match, lines[:SAMPLE])):
         return ""
     return next((one for one in _DELIMITERS if _is_table(lines, one)), "")
 
@@ -253,7 +286,8 @@ def _is_numeric(column: Sequence[str]) -> bool:
     return bool(cells) and all(map(single.NUMERAL.fullmatch, cells))
 
 
-def _has_header(rows: list[list[str]]) -> bool:
+def has_header(rows: list[list[str]]) -> bool:
+    """Return whether the first row has the names of the columns."""
     if not rows or any(single.NUMERAL.fullmatch(cell) for cell in rows[0]):
         return False
     named = [cell.strip() for cell in rows[0] if cell.strip()]

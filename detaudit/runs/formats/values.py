@@ -68,7 +68,7 @@ def printable(name: str) -> str:
 
 
 def folded(values: Iterable[tuple[str, Part]]) -> Iterator[Part]:
-    """Yield the first values as they are, and what follows in blocks, each of one series.
+    """Yield the first values as they are, and the numbers and texts that follow in blocks, each of one series.
 
     The series of a value is its name with ``*`` for what counts it: ``[*].loss`` of ``[3].loss``. The pieces of values
     must not be read from a file.
@@ -82,6 +82,9 @@ def _folded(values: Iterator[tuple[str, Part]]) -> Iterator[Part]:
         _series(series, name).skip()
         yield part
     for name, part in values:
+        if part.dtype not in (NUMBER, TEXT) or part.generator:  # an array
+            yield part
+            continue
         one = _series(series, name)
         one.add(part)
         if one.folded == BLOCK:

@@ -1,6 +1,8 @@
 """Documents and texts are recognized by their contents, and a difference is named by its path."""
 
+import base64
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +145,21 @@ def test_the_ids_of_plots_are_random(tmp_path: Path) -> None:
     one = written(tmp_path / "1", page.format(ids[0], ids[1]))
     assert differing(one, written(tmp_path / "2", page.format(ids[2], ids[0]))) == []
     assert differing(one, written(tmp_path / "3", page.format(ids[0], ids[0]))) == ["line 1"]
+
+
+def test_cells_of_a_table_have_the_names_of_their_columns(tmp_path: Path) -> None:
+    head = "<thead>\n<tr>\n<th></th>\n<th>loss</th>\n<th>fit_time</th>\n</tr>\n</thead>\n"
+    body = "<tbody>\n<tr>\n<th>0</th>\n<td>0.5</td>\n<td>0.25</td>\n</tr>\n</tbody>\n"
+    page = written(tmp_path / "a.html", f"<html>\n<table>\n{head}{body}</table>\n</html>")  # as pandas writes it
+    assert {"loss: 0.5", "fit_time: 0.25"} <= set(texts(page).values())
+    styled = [f'<html>\n<td id="T_{one}_row0_col0" >1</td>\n</html>' for one in ("1a2b3", "c4d5e")]
+    assert not differing(*(written(tmp_path / f"{at}.html", one) for at, one in enumerate(styled)))
+
+
+def test_a_pickle_in_base64_is_read(tmp_path: Path) -> None:
+    packed = base64.b64encode(pickle.dumps({"t": 0.25, "r": 9.0})).decode()
+    path = written(tmp_path / "data.json", json.dumps({"buffer": {":serialized:": packed}, "other": "gASVno"}))
+    assert texts(path) == {"buffer.:serialized:.t": "0.25", "buffer.:serialized:.r": "9.0", "other": "gASVno"}
 
 
 def test_of_a_line_that_was_written_several_times_the_last_state_counts(tmp_path: Path) -> None:

@@ -79,6 +79,28 @@ def test_a_row_names_its_cells_if_the_column_does_not(tmp_path: Path, text: str,
     assert list(texts(written(tmp_path / "a", text))) == names
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            '#{"t_start": 1764316967.3, "env_id": "CartPole-v1"}\nr,l,t\n9.0,9,0.0329\n',
+            ["comment 1", "columns", "row 1, r", "row 1, l", "row 1, elapsed t"],
+        ),
+        (
+            "# epoch,fit time\n1.0,0.25\n2.0,0.5\n",
+            ["comment 1", "row 1, epoch", "row 1, fit time", "row 2, epoch", "row 2, fit time"],
+        ),
+        (
+            "step,metric,value\n1,epoch_time,0.25\n",
+            ["columns", "row 1, step", "row 1, metric", "row 1, epoch_time, value"],
+        ),
+    ],
+)
+def test_comments_and_names_in_rows(tmp_path: Path, text: str, names: list[str]) -> None:
+    by, read = parts(written(tmp_path / "a.csv", text))
+    assert (by, [*read]) == ("csv", names)
+
+
 def test_a_change_is_named(tmp_path: Path) -> None:
     one = written(tmp_path / "1", TABLE)
     assert differing(one, one) == []

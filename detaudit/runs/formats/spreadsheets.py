@@ -1,0 +1,113 @@
+"""Read workbooks of Excel (``.xlsx``) cell by cell, as tables; what they say of their making is apart.
+
+The layout is ECMA-376, https://ecma-international.org/publications-and-standards/standards/ecma-376/, part 1,
+section 18: a zip with a member for each sheet, and one with the texts that cells name by a number. How far entities may
+expand is limited by expat, which each Python has from 2.4.1 on: https://docs.python.org/3/library/xml.html#xml-security
+"""
+
+import itertools
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+from detaudit.runs.formats import Part, unique, unzipped, zip_part
+from detaudit.runs.formats import values as single
+from detaudit.runs.formats.tables import SAMPLE, has_header, of_rows
+
+_MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_TEXTS, _BOOK, _RELATIONS = "xl/sharedStrings.xml", "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
+_PROPERTIES = "docProps/core.xml"
+_COLUMN = re.compile("[A-Z]{1,3}")
+_MOST_COLUMNS = 16384  # of Excel
+
+
+def parts(path: Path) -> Iterator[Part]:
+    """See Format.parts. Cells are named by the sheet, the row below the names of columns, and the column."""
+    return unique(_parts(path))
+
+
+def _parts(path: Path) -> Iterator[Part]:
+    with unzipped(path) as archive:
+        texts = list(_texts(archive))
+        sheets = dict(_sheets(archive))
+        for member in sorted(archive.namelist()):
+            if member in sheets:
+                yield from _table(_rows(archive, member, texts), f"{sheets[member]}: ")
+            elif member == _PROPERTIES:
+                for element in _root(archive, member):
+                    yield single.text(element.tag.rpartition("}")[2], element.text or "")
+            elif not member.endswith("/") and member != _TEXTS:
+                yield zip_part(archive, archive.getinfo(member), member)
+
+
+def _table(rows: Iterator[list[str]], prefix: str) -> Iterator[Part]:
+    first = list(itertools.islice(rows, SAMPLE))
+    columns: list[str] = []
+    if has_header(first):
+        columns, *first = first
+        yield single.text(f"{prefix}columns", ", ".join(columns))
+    width = max(map(len, [columns, *first]), default=0)
+    names = [*columns, *[""] * (width - len(columns))]
+    yield from of_rows(itertools.chain(first, rows), names, single.number_or_text, prefix)
+
+
+def _root(archive: zipfile.ZipFile, member: str) -> ElementTree.Element:
+    with archive.open(member) as file:
+        return ElementTree.parse(file).getroot()  # noqa: S314  # see above
+
+
+def _texts(archive: zipfile.ZipFile) -> Iterator[str]:
+    if _TEXTS in archive.namelist():
+        for item in _root(archive, _TEXTS):
+            yield _text_of(item)
+
+
+def _text_of(element: ElementTree.Element) -> str:
+    return "".join(one.text or "" for one in element.iter(f"{_MAIN}t"))
+
+
+def _sheets(archive: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
+    """Yield the member of each sheet with its name."""
+    targets = {one.get("Id"): one.get("Target", "") for one in _root(archive, _RELATIONS)}
+    for sheet in _root(archive, _BOOK).iter(f"{_MAIN}sheet"):
+        target = targets.get(sheet.get(_ID), "")
+        member = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
+        yield member, single.printable(sheet.get("name", ""))
+
+
+def _rows(archive: zipfile.ZipFile, member: str, texts: list[str]) -> Iterator[list[str]]:
+    """Yield the cells of each row that has any, as texts; a cell that is left out is empty."""
+    with archive.open(member) as file:
+        for _, element in ElementTree.iterparse(file):  # noqa: S314  # see above
+            if element.tag == f"{_MAIN}row":
+                cells: list[str] = []
+                for cell in element.iter(f"{_MAIN}c"):
+                    place = _place(cell.get("r", ""), len(cells))
+                    cells += [""] * (place - len(cells))
+                    cells.append(_value(cell, texts))
+                element.clear()
+                if cells:
+                    yield cells
+
+
+def _place(reference: str, following: int) -> int:
+    """Return the index of a cell's column: 27 of AB3."""
+    letters = _COLUMN.match(reference)
+    if letters is None:
+        return following
+    place = 0
+    for letter in letters[0]:
+        place = 26 * place + ord(letter) - ord("A") + 1
+    if not following < place <= _MOST_COLUMNS:
+        raise ValueError("its cells are not in order")
+    return place - 1
+
+
+def _value(cell: ElementTree.Element, texts: list[str]) -> str:
+    kind, value = cell.get("t", "n"), cell.findtext(f"{_MAIN}v") or ""
+    if kind == "s":
+        return texts[int(value)]
+    return _text_of(cell) if kind == "inlineStr" else value
