@@ -42,7 +42,7 @@ MANY = """
     from sklearn.cluster import KMeans
     from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
     from sklearn.linear_model import SGDClassifier
-    from sklearn.model_selection import GridSearchCV, cross_val_score
+    from sklearn.model_selection import GridSearchCV, cross_val_score, learning_curve
     from sklearn.neural_network import MLPClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -66,6 +66,7 @@ MANY = """
         search = GridSearchCV(Nearest(), {"power": [1, 2]}, n_jobs=2).fit(x, y)
         BaggingClassifier(Nearest(), 4, n_jobs=2, random_state=0).fit(x, y)
         cross_val_score(SGDClassifier(random_state=0), x, y)
+        learning_curve(SGDClassifier(random_state=0), x, y, train_sizes=[60], cv=2, return_times=True)
         KMeans(3, n_init=1, random_state=0).fit_predict(x)
         classifier = SGDClassifier(random_state=0)
         for part in range(3):
@@ -80,6 +81,7 @@ EXPECTED = [
     "GridSearchCV.fit",
     "BaggingClassifier.fit",
     "sklearn.cross_validate",
+    "sklearn.learning_curve",
     "KMeans.fit_predict",
     *["SGDClassifier.partial_fit"] * 3,
     "MLPClassifier.fit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import sys
 import threading
 import time
@@ -24,7 +25,7 @@ from .estimators import ArrayReader, Estimators, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from ..process.recorder import Recorder
@@ -173,11 +174,19 @@ class Fits:
         return framework.kept.training
 
     def call(
-        self, function: Callable[..., Any], args: Any, kwargs: Any, *, name: str, library: str, learner: Any = None
+        self,
+        function: Callable[..., Any],
+        args: Any,
+        kwargs: Any,
+        *,
+        name: str,
+        library: str,
+        learner: Any = None,
+        values: int | None = None,
     ) -> Any:
         """Call a function that fits, and record a step if this is an outermost fit.
 
-        ``learner`` is what learns, None if it is what the function returns.
+        ``learner`` is what learns, None if it is what the function returns, of which the first ``values`` count.
         """
         recorded_elsewhere = learner is not None and estimators.recorded_elsewhere(learner)
         guarded = Guard(self._undigested, name)
@@ -195,7 +204,7 @@ class Fits:
             result = function(*args, **kwargs)
             clocks.add(time.perf_counter() - began)
             with guarded, (training := self.training(library)).lock:
-                training.end(name, result if learner is None else learner)
+                training.end(name, (result if values is None else result[:values]) if learner is None else learner)
         finally:
             inside.now = False
         return result
@@ -303,19 +312,24 @@ def read_when_freed(kind: Any, watched: Fits) -> None:
     kind.__del__ = __del__
 
 
-def hook_functions(module: Any, names: Iterable[str], recorder: Recorder) -> None:
-    """Record each outermost call of these functions, which return what was learned."""
+def hook_functions(
+    module: Any, names: Iterable[str], recorder: Recorder, values: Mapping[str, int] | None = None
+) -> None:
+    """Record each outermost call of these functions, which return what was learned, some in their first ``values``."""
     for name in names:
-        recorder.sink.guarded(name, lambda name=name: _hook_function(module, name, recorder))  # type: ignore[misc]
+        hook = functools.partial(_hook_function, module, name, recorder, (values or {}).get(name))
+        recorder.sink.guarded(name, hook)
 
 
-def _hook_function(module: Any, name: str, recorder: Recorder) -> None:
+def _hook_function(module: Any, name: str, recorder: Recorder, values: int | None) -> None:
     watched, library = of(recorder), module.__name__.partition(".")[0]
     label = "%s.%s" % (library, name)
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            return _noting_draws(label, lambda: watched.call(function, args, kwargs, name=label, library=library))
+            return _noting_draws(
+                label, lambda: watched.call(function, args, kwargs, name=label, library=library, values=values)
+            )
 
         return call
 

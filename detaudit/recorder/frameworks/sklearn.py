@@ -29,6 +29,10 @@ _FUNCTIONS = ("cross_validate", "cross_val_predict", "learning_curve", "validati
 """Functions of model_selection that fit copies of an estimator and return its scores."""
 
 
+_SCORES = 3
+"""Sizes and scores, which learning_curve returns before the times of fits and scores."""
+
+
 class SklearnWatcher:
     """Installs the hooks."""
 
@@ -53,9 +57,12 @@ class SklearnWatcher:
             ("sklearn.utils.validation", self._generators),
             ("cloudpickle.cloudpickle", self._unpickling),
             ("joblib.externals.cloudpickle.cloudpickle", self._unpickling),
-            ("sklearn.model_selection._validation", lambda module: hook_functions(module, _FUNCTIONS, self._recorder)),
+            ("sklearn.model_selection._validation", self._functions),
         ):
             imports.when_imported(name, self._sink, hook)
+
+    def _functions(self, module: Any) -> None:
+        hook_functions(module, _FUNCTIONS, self._recorder, {"learning_curve": _SCORES})
 
     def _watch(self, kind: type) -> None:
         for holder in kind.__mro__[:-1]:
