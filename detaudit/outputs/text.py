@@ -454,6 +454,8 @@ def _shape(line: str) -> _Shape:
     if row_of and _RULE.search(line):
         slots = [replace(slot, rules=_alone(line, slot)) for slot in slots]
     leading = () if row_of else _leading(line, slots)
+    if not row_of and not leading and (texts := _texts_in_row(line, slots)):
+        leading, row_of = tuple(range(1, len(slots))), texts + len(slots) - 1
     return _Shape(words, spans, tuple(slots), _digest(words), _columns(line), row_of or len(leading), leading)
 
 
@@ -514,6 +516,23 @@ def _leading(line: str, slots: list[_Slot]) -> tuple[int, ...]:
             indices.append(index)
         end = slot.end
     return tuple(indices) if len(indices) >= _MANY and line[end : end + 1] == " " else ()
+
+
+def _texts_in_row(line: str, slots: list[_Slot]) -> int:
+    """Return how many texts stand between the number of a row, with which it begins, and its values; 0 if it is none.
+
+    So pandas prints a table: ``0  logreg  0.93  3.12``.
+    """
+    if len(slots) < 2 or slots[0].start or not slots[0].integer or line[slots[-1].end :].strip():
+        return 0
+    if any(map(str.isalpha, "".join(line[a.end : b.start] for a, b in pairwise(slots[1:])))):
+        return 0
+    between = line[slots[0].end : slots[1].start]
+    texts = _GAP.split(between.strip())
+    return len(texts) if texts[0] and _GAP.match(between) and _GAP.search(between[-2:]) else 0
+
+
+_GAP = re.compile(r"\s{2,}")
 
 
 def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, line: str) -> _Slot:
@@ -667,7 +686,7 @@ class _Parser:
         slots = shape.slots
         if shape.columns:
             self._columns[len(shape.columns)] = shape.columns
-        elif shape.row_of and (columns := _table(self._columns, shape.row_of, len(slots))):
+        elif shape.row_of and (columns := _table(self._columns, shape.row_of, len(slots), shape.leading)):
             slots = _of_row(slots, shape.leading, columns, len(line))
         words = shape.words
         if shape.spans:
@@ -722,8 +741,12 @@ def _filled(parts: list[str], digits: list[str]) -> str:
 _ZEROS = {ord(digit): "0" for digit in "123456789"}
 
 
-def _table(known: Mapping[int, tuple[_Cell, ...]], columns: int, slots: int) -> tuple[_Cell, ...] | None:
+def _table(
+    known: Mapping[int, tuple[_Cell, ...]], columns: int, slots: int, leading: tuple[int, ...]
+) -> tuple[_Cell, ...] | None:
     """Return the names of the columns of a row, which may have an index without a name, None if none are known."""
+    if leading and leading[0]:  # names of texts may have only one blank between them
+        return next((known[count] for count in range(columns, slots - 1, -1) if count in known), None)
     return known.get(columns) or (known.get(columns - 1) if columns == slots else None)
 
 
@@ -743,15 +766,19 @@ def _of_row(
         return _labeled(slots, columns, length)
     # The name of the last column, which is that of the text, may follow after one blank.
     cells = (*columns[:-1], replace(columns[-1], name=columns[-1].name.partition(" ")[0]))
-    labeled = dict(zip(leading, _labeled(tuple(slots[index] for index in leading), cells, length), strict=True))
+    numbered = leading[0] > 0
+    named = _labeled(tuple(slots[index] for index in leading), cells, length, from_right=numbered)
+    labeled = dict(zip(leading, named, strict=True))
     return tuple(labeled.get(index, slot) for index, slot in enumerate(slots))
 
 
-def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) -> tuple[_Slot, ...]:
+def _labeled(
+    slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int, *, from_right: bool = False
+) -> tuple[_Slot, ...]:
     """Return the slots of a row of a table with the labels of its columns; ``length`` is that of the row.
 
     If the first column is a text, or has no name, any line that ends in numbers may look like a row: it is one if they
-    are in columns, counted from the left, or if there is an index or there are many, from the right.
+    are in columns, counted from the left, or if there is an index or there are many, or if asked, ``from_right``.
     """
     index, cells = max(0, len(slots) - len(columns)), columns[max(0, len(columns) - len(slots)) :]
     labeled = list(slots[:index])
@@ -764,7 +791,7 @@ def _labeled(slots: tuple[_Slot, ...], columns: tuple[_Cell, ...], length: int) 
             slot.start < cell.end + shift + _SHIFTED and cell.start + shift < slot.end + _SHIFTED
             for slot, cell in zip(slots[index:], cells, strict=True)
         )
-        for shift in ((0, length - columns[-1].end) if index or len(cells) >= _MANY else (0,))
+        for shift in ((0, length - columns[-1].end) if index or from_right or len(cells) >= _MANY else (0,))
     ):
         return slots
     column = ""
@@ -1472,7 +1499,7 @@ class _BytesParser:
             plan = self._plans[template] = _plan(_shape(text), text)
         if plan.columns:
             self._columns[len(plan.columns)] = plan.columns
-        elif plan.row_of and (columns := _table(self._columns, plan.row_of, len(plan.slots))):
+        elif plan.row_of and (columns := _table(self._columns, plan.row_of, len(plan.slots), plan.leading)):
             plan = self._of_table(plan, template, columns)
         if plan.word_spans:
             digits = [row[start:end].decode() for start, end in plan.word_spans]

@@ -52,6 +52,7 @@ eta|99999
 eta_seconds|123456
 time_remaining|0:12:34
 训练时间|12.5
+monitor.t elapsed|0.0329
 耗时|12.5
 每轮用时|12.5
 学習時間|12.5秒

@@ -268,6 +268,14 @@ def test_a_line_that_is_not_in_the_columns_of_a_table_is_none_of_its_rows() -> N
 @pytest.mark.parametrize(
     ("a", "b"),
     [
+        (
+            "    model       acc  fit_time\n0  logreg  0.927225  3.116607\n1    tree  0.801757  0.030512",
+            "    model       acc  fit_time\n0  logreg  0.927225  3.372961\n1    tree  0.801757  0.031234",
+        ),
+        (
+            "  model kernel       acc  fit_time\n0   svm    rbf  0.927225  3.116607",
+            "  model kernel       acc  fit_time\n0   svm    rbf  0.927225  3.372961",
+        ),
         ("训练完成,耗时3.21秒", "训练完成,耗时13.5秒"),
         ("训练时间: 12.34秒", "训练时间: 12.35秒"),
         ("Dauer: 3,4 s", "Dauer: 3,51 s"),

@@ -565,9 +565,9 @@ _RANDOM_ID = re.compile(
 
 
 def is_html(head: bytes, path: Path) -> bool:
-    """Return whether this is a page."""
+    """Return whether this is a page, or a table of one as pandas writes it."""
     start = head[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    return start.startswith((b"<!doctype html", b"<html"))
+    return start.startswith((b"<!doctype html", b"<html", b"<table", b"<style", b"<div"))
 
 
 def html_parts(path: Path) -> Iterator[Part]:

@@ -219,7 +219,7 @@ def _since(column: str, comments: Iterable[str]) -> str:
 
     ``#{"t_start": 1764316967.3}`` is what the monitors of Stable-Baselines3 begin with, whose column ``t`` follows it.
     """
-    return f"elapsed {column}" if column and any(f'"{column}_start"' in comment for comment in comments) else column
+    return f"{column} elapsed" if column and any(f'"{column}_start"' in comment for comment in comments) else column
 
 
 def _rows(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:

@@ -84,7 +84,7 @@ def test_a_row_names_its_cells_if_the_column_does_not(tmp_path: Path, text: str,
     [
         (
             '#{"t_start": 1764316967.3, "env_id": "CartPole-v1"}\nr,l,t\n9.0,9,0.0329\n',
-            ["comment 1", "columns", "row 1, r", "row 1, l", "row 1, elapsed t"],
+            ["comment 1", "columns", "row 1, r", "row 1, l", "row 1, t elapsed"],
         ),
         (
             "# epoch,fit time\n1.0,0.25\n2.0,0.5\n",
