@@ -96,7 +96,7 @@ _NEUTRAL = _words(
     " instant instantaneous tensor array np numpy float float32 float64 int item scalar secs seconds first"
     " since per with percent pct percentage ratio allocated reserved free available cached active inactive start end"
     " metric metrics stats stat info list breakdown factor history log logs results result summary perf performance"
-    " draw drawn"
+    " draw drawn effective"
 )
 
 # A computation and what runs it: a time, a rate or memory of these was measured.

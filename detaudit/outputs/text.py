@@ -282,7 +282,8 @@ _TOKEN = re.compile(
         (?:(?<![\w.])|(?<=[0-9]x)|(?<={_CJK}))(?<![A-Za-z_][-/.])(?P<sign>(?<![\w)\]])[+-])?
         (?:(?P<digits>[0-9]+,[0-9]{{1,2}}(?=\s?(?:{_UNITS})(?![\w/]))  # a comma before decimals
             |(?:{_NUMBER})(?:[eE][+-]?[0-9]+)?)(?P<suffix>[kKMGT](?![^\W\d_]))?
-          (?P<unit>/\s?(?:{_UNITS})(?![\w/])|\s?(?:[^\W\d_]+\s?/\s?(?:{_UNITS})(?![\w/])|(?:{_UNITS})\s?/\s?[^\W\d_]+\b
+          (?P<unit>/\s?(?:{_UNITS})(?![\w/])|\s?(?:(?:[^\W\d_]+[ ])?[^\W\d_]+\s?/\s?(?:{_UNITS})(?![\w/])
+              |(?:{_UNITS})\s?/\s?[^\W\d_]+\b
               |[^\W\d_]+[ ]per[ ](?:{_UNITS})\b|(?:{_UNITS})[ ]per[ ][^\W\d_]+
               |[KMGTkmgt]?i?[Bb](?:ytes)?(?![\w/])|%)
             |x(?!\w)|(?:{_UNITS}|°?C|[mk]?Wh?|[MG]Hz)(?![\w/])

@@ -276,6 +276,7 @@ def test_a_line_that_is_not_in_the_columns_of_a_table_is_none_of_its_rows() -> N
             "  model kernel       acc  fit_time\n0   svm    rbf  0.927225  3.116607",
             "  model kernel       acc  fit_time\n0   svm    rbf  0.927225  3.372961",
         ),
+        ("took 0.5s, 412153 effective words/s", "took 0.6s, 542322 effective words/s"),
         ("训练完成,耗时3.21秒", "训练完成,耗时13.5秒"),
         ("训练时间: 12.34秒", "训练时间: 12.35秒"),
         ("Dauer: 3,4 s", "Dauer: 3,51 s"),

@@ -273,6 +273,8 @@ class Learned:
             self._walk(value.state_dict())
         elif "torch.Tensor" in names or "torch._tensor.Tensor" in names:
             self._walk(value.detach().to("cpu", copy=True).numpy())
+        elif "numba.core.dispatcher.Dispatcher" in names:  # a compiled function, which is pickled with a random ID
+            self._function(value.py_func)
         elif names[0].startswith("pandas.") and hasattr(value, "to_numpy"):
             self._table(value)
         else:

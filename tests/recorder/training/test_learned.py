@@ -142,3 +142,21 @@ def test_a_search_is_compared_without_its_times() -> None:
 def test_an_attribute_without_a_digest_is_named() -> None:
     with pytest.raises(UndigestedError, match=r"^Held\.parts_\[1\]\.a: .*lock"):
         read(holding(parts_=[1, {"a": threading.Lock()}]))
+
+
+class Dispatcher:
+    """As numba's, which has another ID in each process, and pickles it."""
+
+    __module__ = "numba.core.dispatcher"
+
+    def __init__(self, function: Callable[..., Any], identity: str) -> None:
+        self.py_func, self.identity = function, identity
+
+
+def test_a_compiled_function_is_the_one_that_was_compiled() -> None:
+    first, again, other = (
+        digest(holding(metric_=Dispatcher(function, identity)))
+        for function, identity in ((masked, "1f"), (masked, "a7"), (padded, "1f"))
+    )
+    assert first == again
+    assert first != other
