@@ -201,7 +201,8 @@ def _is_option(call: ast.Call, name: str) -> bool:
         return False
     names = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     default = argument_of(call, "default")
-    return f"--{name}" in [one.replace("_", "-") for one in names] + names and (default is None or is_none(default))
+    options = [one.removeprefix("--").replace("-", "_") for one in names if one.startswith("--")]
+    return name in options and (default is None or is_none(default))
 
 
 def is_none(node: ast.expr) -> bool:

@@ -180,8 +180,8 @@ FIXED = [
     ),
     (
         UNSEEDED,
-        "p.add_argument('--seed', type=int)\nx = default_rng(args.seed)",
-        "p.add_argument('--seed', type=int)\nx = default_rng(0 if args.seed is None else args.seed)",
+        "p.add_argument('-s', '--data-seed', type=int)\nx = default_rng(args.data_seed)",
+        "p.add_argument('-s', '--data-seed', type=int)\nx = default_rng(0 if args.data_seed is None else args.data_seed)",
     ),
     (
         UNSEEDED,
