@@ -180,8 +180,8 @@ FIXED = [
     ),
     (
         UNSEEDED,
-        "p.add_argument('-s', '--data-seed', type=int)\nx = default_rng(args.data_seed)",
-        "p.add_argument('-s', '--data-seed', type=int)\nx = default_rng(0 if args.data_seed is None else args.data_seed)",
+        "p.add_argument('-s', '--my-seed', type=int)\nx = default_rng(args.my_seed)",
+        "p.add_argument('-s', '--my-seed', type=int)\nx = default_rng(0 if args.my_seed is None else args.my_seed)",
     ),
     (
         UNSEEDED,
