@@ -4,7 +4,6 @@ import hashlib
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import PurePath
 from typing import NamedTuple, TypeAlias
 
@@ -291,10 +290,10 @@ def _order_of_lines(name: str, a: File, b: File) -> Iterator[OutputDifference]:
     if not len(mine) == len(yours) == len(partners):
         return
     order = [(partners[line], line) for line in sorted(yours, key=_place) if not _is_measured(yours[line])]
-    for (before, _), (after, line) in pairwise(order):
-        if _place(after) < _place(before):
-            at = f"order of lines, from {after}"
-            shown = (_shown_words(mine[after]), _shown_words(yours[line]))
+    in_order = sorted((own for own, _ in order), key=_place)
+    for own, (partner, line) in zip(in_order, order, strict=True):
+        if own != partner:
+            at, shown = f"order of lines, from {own}", (_shown_words(mine[own]), _shown_words(yours[line]))
             yield OutputDifference(path=name, kind=OutputKind.AMBIGUOUS, at=at, values=shown)
             return
 

@@ -98,7 +98,7 @@ def test_the_order_of_lines_in_the_log_of_one_thread() -> None:
 
     one, other = log("cat", "dog", "owl"), log("owl", "dog", "cat", time="12:02")
     (found, *_) = [each for each in compare.differences(one, other) if each.open]
-    assert (found.at, found.values) == ("order of lines, from line 2", ("dog", "dog"))
+    assert (found.at, found.values) == ("order of lines, from line 1", ("cat", "owl"))
     assert not [each for each in compare.differences(one, log("owl", "dog", "cat", writers=4)) if each.open]
     assert not [each for each in compare.differences(one, log("cat", "dog", "owl", time="12:02")) if each.open]
 
