@@ -28,8 +28,8 @@ TIMEOUTS = """
     for number in range(60):
         handlers = handle, functools.partial(handle, why="late"), Alarm().handle, Alarm()
         signal.signal(signal.SIGALRM, handlers[number % 4])
-        signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0001 * number)
         try:
+            signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0001 * number)
             while True:
                 training.train(steps=1, seed=0)
         except Timeout:
@@ -61,8 +61,8 @@ FITS = """
     signal.signal(signal.SIGALRM, handle)
     caught = 0
     for number in range(40):
-        signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.001 * number)
         try:
+            signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.001 * number)
             for _ in range(300):
                 GaussianNB().fit(x, y)
         except Timeout:
