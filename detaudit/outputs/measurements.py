@@ -563,7 +563,7 @@ _REPR_OF_DATE = re.compile(
     r"datetime\.datetime\((\d+), (\d+), (\d+)(?:, (\d+))?(?:, (\d+))?(?:, (\d+))?(?:, \d+)?(?:, tzinfo=[\w.]+)?\)"
 )
 _NUMERIC_DATE = re.compile(rf"(\d\d?)[/.](\d\d?)[/.](\d{{2}}|\d{{4}})(?:,?\s+{_TIME})?")
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _BARE_UUID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}(?![0-9A-Za-z])")
 """A random UUID without hyphens: https://www.rfc-editor.org/rfc/rfc9562#name-uuid-version-4"""
 
@@ -577,7 +577,7 @@ _ADDRESS = re.compile(
 
 _PORT = re.compile(r"((?:localhost|(?<!\d)\d{1,3}(?:\.\d{1,3}){3}):)\d{4,5}(?!\d)")
 _NUMBER_IN_NAME = re.compile(r"(?<=[A-Za-z\d][-_.@:])\d{3,7}(?![\dA-Za-z])")
-_RANDOM_NAME = re.compile(r"(?<=\bT_)[0-9a-f]{5}(?=_|\b)|(?<=altair-viz-)[0-9a-f]{32}\b")
+RANDOM_NAME = re.compile(r"(?<=\bT_)[0-9a-f]{5}(?=_|\b)|(?<=altair-viz-)[0-9a-f]{32}\b")
 """Names that pandas and Altair make up for the parts of a page."""
 
 _TEMPORARY = re.compile(
@@ -966,7 +966,7 @@ def masked(text: str, facts: RunFacts) -> str:
     for name, first in facts.numbered:
         if name in text:
             text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?!\w)", lambda _, first=first: first, text)  # type: ignore[misc]
-    for pattern in (_UUID, _BARE_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID, _RANDOM_NAME):
+    for pattern in (UUID, _BARE_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID, RANDOM_NAME):
         text = pattern.sub(MASK, text)
     text = _PORT.sub(rf"\1{MASK}", text)
     if facts.pids:

@@ -69,10 +69,10 @@ class UnseededGenerator(Rule):
         if option is None and not _takes_a_seed(node):
             return None
         arrays = name in (*NUMPY, "default_rng") or page.full(node.func) == "numpy.random.seed"
-        needs = _rank_needs(page) if indexes(page.reader, node) == () else ()
         seed = _seed_of(page, node, arrays=arrays)
         if seed is None:
             return UNSAFE
+        needs = _needs(page, seed)
         if option is not None:
             said = ast.unparse(option)
             return Fix(page.instead(option, f"{seed} if {said} is None else {said}"), needs)
@@ -123,8 +123,8 @@ def _has_ranks(page: SourceText) -> bool:
     return any(map(_RANKED.search, page.lines))
 
 
-def _rank_needs(page: SourceText) -> tuple[str, ...]:
-    return ("import os",) if _has_ranks(page) and page.imports.get("os") != "os" else ()
+def _needs(page: SourceText, seed: str) -> tuple[str, ...]:
+    return ("import os",) if _RANK in seed and page.imports.get("os") != "os" else ()
 
 
 def is_repeated_call(page: SourceText, node: ast.AST) -> bool:
@@ -149,13 +149,18 @@ def _method(page: SourceText, call: ast.Call) -> str:
 
 def _takes_a_seed(call: ast.Call) -> bool:
     """Whether a call has no seed yet, and may be given one."""
-    seed = call.args[0] if call.args else argument_of(call, *_SEED_ARGUMENTS)
+    seed = _given_seed(call)
     return is_none(seed) if seed is not None else not given_otherwise(call)
+
+
+def _given_seed(call: ast.Call) -> ast.expr | None:
+    """Return the seed that a call is given, None if it is given none."""
+    return call.args[0] if call.args else argument_of(call, *_SEED_ARGUMENTS)
 
 
 def _optional_seed(page: SourceText, call: ast.Call) -> ast.expr | None:
     """Return the seed that a call is given if the file shows that it is None unless somebody says otherwise."""
-    seed = call.args[0] if call.args else argument_of(call, *_SEED_ARGUMENTS)
+    seed = _given_seed(call)
     return seed if seed is not None and not is_none(seed) and _may_be_none(page, seed) else None
 
 
@@ -212,7 +217,7 @@ def is_none(node: ast.expr) -> bool:
 
 def _seed(page: SourceText, call: ast.Call, new: str) -> tuple[TextEdit, ...]:
     """Return the edit that gives a call a seed, in place of None if it has that."""
-    seed = call.args[0] if call.args else argument_of(call, *_SEED_ARGUMENTS)
+    seed = _given_seed(call)
     return page.instead(seed, new) if seed is not None else with_first(page, call, new)
 
 
@@ -354,7 +359,7 @@ def _replaced(page: SourceText, seed: ast.expr) -> Fix:
     new = _seed_of(page, seed, arrays=False)
     if new is None:
         return UNSAFE
-    return Fix(page.instead(_moving(page, seed), new), _rank_needs(page) if new == _RANK else ())
+    return Fix(page.instead(_moving(page, seed), new), _needs(page, new))
 
 
 def _moving(page: SourceText, seed: ast.expr) -> ast.expr:

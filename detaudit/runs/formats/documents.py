@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import yaml
 
-from detaudit.outputs.measurements import says_nothing
+from detaudit.outputs.measurements import RANDOM_NAME, UUID, says_nothing
 from detaudit.runs.formats import BROKEN, TEXT, Part, arrays, pickles, unique
 from detaudit.runs.formats import values as single
 from detaudit.runs.formats.values import BLOCK, LABEL, MOST_SINGLE, folded
@@ -557,11 +557,7 @@ def _first_line(head: bytes, marks: str) -> str:
 
 # -------------------------------------------------------------------------------------------------------------- HTML
 
-_RANDOM_ID = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<=\bT_)[0-9a-f]{5}(?=_|\b)"
-    r"|(?<=altair-viz-)[0-9a-f]{32}",
-    re.IGNORECASE,
-)
+_RANDOM_ID = re.compile(f"{UUID.pattern}|{RANDOM_NAME.pattern}", re.IGNORECASE)
 
 
 def is_html(head: bytes, path: Path) -> bool:
