@@ -5,7 +5,6 @@ section 18: a zip with a member for each sheet, and one with the texts that cell
 expand is limited by expat, which each Python has from 2.4.1 on: https://docs.python.org/3/library/xml.html#xml-security
 """
 
-import itertools
 import re
 import zipfile
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from xml.etree import ElementTree
 
 from detaudit.runs.formats import Part, unique, unzipped, zip_part
 from detaudit.runs.formats import values as single
-from detaudit.runs.formats.tables import SAMPLE, has_header, of_rows
+from detaudit.runs.formats.tables import of_texts
 
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
@@ -35,23 +34,12 @@ def _parts(path: Path) -> Iterator[Part]:
         sheets = dict(_sheets(archive))
         for member in sorted(archive.namelist()):
             if member in sheets:
-                yield from _table(_rows(archive, member, texts), f"{sheets[member]}: ")
+                yield from of_texts(_rows(archive, member, texts), f"{sheets[member]}: ")
             elif member == _PROPERTIES:
                 for element in _root(archive, member):
                     yield single.text(element.tag.rpartition("}")[2], element.text or "")
             elif not member.endswith("/") and member != _TEXTS:
                 yield zip_part(archive, archive.getinfo(member), member)
-
-
-def _table(rows: Iterator[list[str]], prefix: str) -> Iterator[Part]:
-    first = list(itertools.islice(rows, SAMPLE))
-    columns: list[str] = []
-    if has_header(first):
-        columns, *first = first
-        yield single.text(f"{prefix}columns", ", ".join(columns))
-    width = max(map(len, [columns, *first]), default=0)
-    names = [*columns, *[""] * (width - len(columns))]
-    yield from of_rows(itertools.chain(first, rows), names, single.number_or_text, prefix)
 
 
 def _root(archive: zipfile.ZipFile, member: str) -> ElementTree.Element:

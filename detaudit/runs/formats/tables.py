@@ -32,8 +32,7 @@ MOST_OF_BLOCK = 2**20
 MOST_BYTES_OF_BLOCK = 256 * 2**20
 
 _DELIMITERS = ",\t;"
-SAMPLE = 100
-"""Rows of which a header is told."""
+_SAMPLE = 100
 
 Row = Sequence[Any]
 
@@ -173,7 +172,7 @@ def header_of(path: Path) -> bytes:
         names = list(csv.reader([line.decode()], delimiter=delimiter, strict=True)) if delimiter else []
     except (UnicodeDecodeError, csv.Error):
         return b""
-    return b"".join([*comments, line]) if has_header(names) else b"".join(comments)
+    return b"".join([*comments, line]) if _has_header(names) else b"".join(comments)
 
 
 def csv_parts(path: Path) -> Iterator[Part]:
@@ -192,23 +191,35 @@ def _csv_parts(path: Path) -> Iterator[Part]:
         comments, lines = _comments(lines)
         for count, comment in enumerate(comments, 1):
             yield single.text(f"comment {count}", comment)
-        rows = _rows(lines, delimiter)
-        first = list(itertools.islice(rows, SAMPLE))
-        columns: list[str] = []
-        if has_header(first):
-            columns, *first = first
-            yield single.text("columns", ", ".join(columns))
-        elif comments and len(names := next(csv.reader([comments[-1]], delimiter=delimiter))) == len(first[0]):
-            columns = names  # as numpy.savetxt writes them
-        columns = [_since(column, comments) for column in columns] or [""] * len(first[0])
-        yield from of_rows(itertools.chain(first, rows), columns, single.number_or_text)
+        # numpy.savetxt writes names into a comment.
+        names = next(csv.reader(comments[-1:], delimiter=delimiter), [])
+        yield from of_texts(_rows(lines, delimiter), names=names, since=comments)
+
+
+def of_texts(
+    rows: Iterator[list[str]], prefix: str = "", names: Sequence[str] = (), since: Sequence[str] = ()
+) -> Iterator[Part]:
+    """Yield the parts of a table whose cells are texts, and whose first row may have the names of columns.
+
+    If it has not, these are ``names`` if there are as many. ``since`` are texts that may say what a column counts from.
+    """
+    first = list(itertools.islice(rows, _SAMPLE))
+    columns: Sequence[str] = ()
+    if _has_header(first):
+        columns, *first = first
+        yield single.text(f"{prefix}columns", ", ".join(columns))
+    elif first and len(names) == len(first[0]):
+        columns = names
+    width = max(map(len, [columns, *first]), default=0)
+    named = [*(_since(column, since) for column in columns), *[""] * (width - len(columns))]
+    yield from of_rows(itertools.chain(first, rows), named, single.number_or_text, prefix)
 
 
 def _comments(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
     """Return the comments that a table begins with, without their marks, and an iterator of the lines after them."""
     comments: list[str] = []
     for line in lines:
-        if not line.startswith("#") or len(comments) >= SAMPLE:
+        if not line.startswith("#") or len(comments) >= _SAMPLE:
             return comments, itertools.chain([line], lines)
         comments.append(line.lstrip("#").strip())
     return comments, lines
@@ -259,7 +270,7 @@ def _delimiter(head: bytes, complete: bool) -> str:
     if not complete:
         lines = lines[:-1]
     lines = list(itertools.dropwhile(lambda line: line.startswith("#"), lines))
-    if any(map(_LOG.match, lines[:SAMPLE])):
+    if any(map(_LOG.match, lines[:_SAMPLE])):
         return ""
     return next((one for one in _DELIMITERS if _is_table(lines, one)), "")
 
@@ -286,8 +297,7 @@ def _is_numeric(column: Sequence[str]) -> bool:
     return bool(cells) and all(map(single.NUMERAL.fullmatch, cells))
 
 
-def has_header(rows: list[list[str]]) -> bool:
-    """Return whether the first row has the names of the columns."""
+def _has_header(rows: list[list[str]]) -> bool:
     if not rows or any(single.NUMERAL.fullmatch(cell) for cell in rows[0]):
         return False
     named = [cell.strip() for cell in rows[0] if cell.strip()]
