@@ -30,7 +30,7 @@ from detaudit.model import (
 )
 from detaudit.model.outputs import Compare
 from detaudit.model.problems import EarlierRunsDiffer, OutputsOpen
-from detaudit.model.warnings import FlagNotApplied, LeftoverFilesRead
+from detaudit.model.warnings import FailedAfterLeftovers, FlagNotApplied, LeftoverFilesRead
 
 _SHOWN = 5
 """Files that a warning names."""
@@ -67,9 +67,13 @@ def next_steps(
     if not comparable and (file := _differing_file(groups)):  # other commands compare such runs if they are told a file
         named, comparable = dataclasses.replace(settings, artifacts=(file,)), True
     differs = Verdict.NONDETERMINISTIC in verdicts or any(isinstance(one.reason, EarlierRunsDiffer) for one in groups)
-    if leftovers and not settings.isolate:
-        isolated = dataclasses.replace(settings, isolate=True)
-        steps.append((command(isolated, "--runs", str(settings.runs)), Purpose.ISOLATE))
+    doubts = (one for group in groups for run in group.runs for one in run.warnings)
+    failed_after = next((one for one in doubts if isinstance(one, FailedAfterLeftovers)), None)
+    if (leftovers or failed_after is not None) and not settings.isolate:
+        isolated = command(dataclasses.replace(settings, isolate=True), "--runs", str(settings.runs))
+        if failed_after is not None and not failed_after.more:  # a copy of the folder would have them too
+            isolated = f"rm -r {shlex.join(failed_after.files)} && {isolated}"
+        steps.append((isolated, Purpose.ISOLATE))
     elif differs:
         steps += _after_difference(named, groups, fixed=fixing is not None) if comparable else ()
         if comparable or not settings.engine_options:  # here, a trace finds by itself what differs

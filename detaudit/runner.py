@@ -41,7 +41,7 @@ from detaudit.model import FlagState, OutputDifference, Run, RunError, RunRecord
 from detaudit.model.files import StateRead
 from detaudit.model.outputs import Outputs, RunFacts
 from detaudit.model.problems import EndedAfterStep, EndedAtDifference, NoTraining, RecorderNotLoaded
-from detaudit.model.warnings import FilesUnsearched, LeftoversUnchecked
+from detaudit.model.warnings import FailedAfterLeftovers, FilesUnsearched, LeftoversUnchecked
 from detaudit.outputs import text
 from detaudit.runs import environment, live_log, log
 from detaudit.runs.files import (
@@ -312,6 +312,7 @@ class Runner:
         self._settled: set[str] = set()
         self._folders: set[str] = set()
         self._trained: dict[str, int] = {}
+        self._finished: dict[str, int] = {}
         self.starts_fresh = False
         """Whether runs start without what earlier ones left, once any read it."""
         self._collector = Collector(settings.outputs)
@@ -464,6 +465,7 @@ class Runner:
                 if self._settings.outputs_suffice and not any(process.trained for process in processes):
                     unhooked = of_outputs(left)
         run = self._trained_nothing(judge(number, spec, outcome, processes, unhooked, left), spec, processes, read)
+        run = self._found_leftovers(run, spec, known)
         return _result(run, followed, processes, compared(spec, processes, unhooked.parts, left), used)
 
     def ended_after(self, step: int, processes: Sequence[log.Process]) -> None:
@@ -576,6 +578,23 @@ class Runner:
             return run
         error = NoTraining(imported=imported, left=tuple(names[:_SHOWN]), left_by=first, read=bool(read))
         return msgspec.structs.replace(run, status=Status.NOT_RECORDED, errors=(error,))
+
+    def _found_leftovers(self, run: Run, spec: RunSpec, known: Collection[str]) -> Run:
+        """Return a run; the first that failed where an earlier one did not says which ``known`` files it found."""
+        recipe = spec.recipe.name if spec.recipe else ""
+        if run.status is Status.OK:
+            self._finished.setdefault(recipe, run.id)
+        finished = self._finished.get(recipe, 0)
+        if not finished or run.status is not Status.FAILED or self._settings.isolate:
+            return run
+        paths = self._left.to_put_aside(one for one in self._left.left if one.path in known)
+        if not paths:
+            return run
+        self._finished[recipe] = 0
+        names = [shown_path(path, self._settings.cwd) for path in paths]
+        shown, more = tuple(names[:_SHOWN]), max(0, len(names) - _SHOWN)
+        warning = FailedAfterLeftovers(run=run.id, finished=finished, files=shown, more=more)
+        return msgspec.structs.replace(run, warnings=(*run.warnings, warning))
 
     def record(self, spec: RunSpec, processes: Sequence[log.Process], *, to_its_end: bool) -> RunRecord:
         """Return what a finished run is compared by; of what left it, what was kept in its folder."""

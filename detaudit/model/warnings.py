@@ -176,6 +176,21 @@ class LeftoverFilesRead(Warning, frozen=True, kw_only=True):
         )
 
 
+class FailedAfterLeftovers(Warning, frozen=True, kw_only=True):
+    """A run failed where run ``finished`` did not, and found files that earlier runs left; ``more`` are not listed."""
+
+    finished: int
+    files: tuple[str, ...]
+    more: int = 0
+
+    def text(self) -> str:
+        return (
+            f"it failed where run {self.finished} did not, and found files that earlier runs left "
+            f"({shortened(self.files, self.more)}), which may be why. Remove them and use --isolate, so that each run "
+            "has its own copy."
+        )
+
+
 class StateChecked(Warning, frozen=True, kw_only=True):
     """Runs read what earlier ones had left, and one more without it showed whether that matters."""
 

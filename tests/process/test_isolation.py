@@ -1,5 +1,6 @@
 """Runs start from the same state: files that a run leaves for the next are reported, and --isolate separates them."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -140,3 +141,27 @@ def test_an_isolate_root_elsewhere_is_refused(project: Project, seeded: str, tmp
     done = project.run(seeded, "--isolate-root", str(tmp_path / "other"))
     assert done.code == 2
     assert "does not contain the working directory" in done.err
+
+
+def test_a_run_that_fails_on_what_an_earlier_one_left_says_so(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import os, training
+        os.mkdir("out")
+        training.train(seed=0)
+        open("out/result.txt", "w").write("done")
+        """,
+    )
+    done = project.run("train.py", "--runs", "3")
+    assert done.code == 1
+    (warning,) = done.json["warnings"]
+    assert (warning["kind"], warning["run"], warning["finished"]) == ("failed-after-leftovers", 2, 1)
+    assert warning["files"] == ["out"]
+    _, cure, *_ = done.json["next_steps"]
+    assert (cure["purpose"], cure["command"]) == (
+        "isolate",
+        "rm -r out && detaudit run train.py --runs 3 --isolate",
+    )
+    shutil.rmtree(project.folder / "out")
+    assert project.run("train.py", "--runs", "3", "--isolate").code == 0

@@ -165,6 +165,7 @@ WARNINGS: tuple[Warning, ...] = (
     w.ArtifactsSkipped(recipe="none", run=1, files=("a.pt", "b.pt", "c.pt"), more=1),
     w.LeftoverFilesRead(files=("cache/a.pt",)),
     w.LeftoverFilesRead(files=("/home/me/last.ckpt",), isolated=True),
+    w.FailedAfterLeftovers(recipe="none", run=2, finished=1, files=("out", "mlflow.db")),
     w.StateChecked(recipe="none", state=LeftState(reads=READS, outcome=FreshStart.SAME, run=5)),
     w.StateChecked(recipe="none", state=LeftState(reads=READS[:1], outcome=FreshStart.DIFFERENT, run=5)),
     w.LeftoversUnchecked(),
