@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from detaudit.source.randomness import Scope, parsed
+from detaudit.source.text import SourceText, last
 
 _MOST = 400
 """Expressions that are followed."""
@@ -41,7 +41,7 @@ class Origin:
 
 def origins(text: bytes, line: int) -> Iterator[Origin]:
     """Yield what makes the values that are used at a line, itself included, nearest first. Raises SyntaxError."""
-    code = _Code(parsed(text))
+    code = _Code(SourceText.of(text))
     waiting = deque(code.used_at(line))
     known: set[ast.AST] = set()
     while waiting and len(known) < _MOST:
@@ -49,31 +49,25 @@ def origins(text: bytes, line: int) -> Iterator[Origin]:
         if expression in known:
             continue
         known.add(expression)
-        called = {code.full_name(node.func) for node in ast.walk(expression) if isinstance(node, ast.Call)}
-        last = expression.end_lineno or expression.lineno
-        yield Origin(expression.lineno, last, tuple(sorted(called - {""})))
+        called = {code.page.full(node.func) for node in ast.walk(expression) if isinstance(node, ast.Call)}
+        end = expression.end_lineno or expression.lineno
+        yield Origin(expression.lineno, end, tuple(sorted(called - {""})))
         waiting.extend(code.made_of(expression))
 
 
 class _Code:
-    """A syntax tree, with the expressions that each name of a scope is bound to."""
+    """A source text, with the expressions that each name of a scope is made of, also by loops and in place."""
 
-    def __init__(self, tree: ast.Module) -> None:
-        self._tree = tree
-        self._parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-        self._imports: dict[str, str] = {}
+    def __init__(self, page: SourceText) -> None:
+        self.page, self._tree, self._scope = page, page.reader.tree, page.reader.scope
         self._bound: dict[tuple[ast.AST, str], list[ast.expr]] = {}
         self._functions: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
         self._calls: dict[str, list[ast.Call]] = {}
-        for node in ast.walk(tree):
+        for node in ast.walk(self._tree):
             self._read(node)
 
     def _read(self, node: ast.AST) -> None:
         match node:
-            case ast.Import(names=names):
-                self._imports |= {one.asname or one.name.partition(".")[0]: _imported(one) for one in names}
-            case ast.ImportFrom(module=str(module), names=names):
-                self._imports |= {one.asname or one.name: f"{module}.{one.name}" for one in names}
             case ast.Assign(targets=targets, value=value):
                 self._bind(targets, value)
             case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
@@ -98,17 +92,6 @@ class _Code:
                     self._bound.setdefault((self._scope(node), node.id), []).append(value)
                 elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):  # self.rate, in any method
                     self._bound.setdefault((self._tree, ast.unparse(node)), []).append(value)
-
-    def _scope(self, node: ast.AST) -> ast.AST:
-        node = self._parents.get(node, self._tree)
-        while not isinstance(node, Scope):
-            node = self._parents[node]
-        return node
-
-    def full_name(self, function: ast.expr) -> str:
-        """Return the full name of a function, ``""`` if it is no name."""
-        first, dot, rest = ast.unparse(function).partition(".")
-        return self._imports.get(first, first) + dot + rest if first.isidentifier() else ""
 
     def used_at(self, line: int) -> list[ast.expr]:
         """Return the expressions that the innermost statement at a line is made of, without the body of a block."""
@@ -149,15 +132,10 @@ class _Code:
             scope = self._scope(scope)
 
     def _returned(self, call: ast.Call) -> Iterator[ast.expr]:
-        name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
-        for function in self._functions.get(name, ()):
+        for function in self._functions.get(last(call.func), ()):
             for node in ast.walk(function):
                 if isinstance(node, ast.Return | ast.Yield) and node.value is not None:
                     yield node.value
-
-
-def _imported(name: ast.alias) -> str:
-    return name.name if name.asname else name.name.partition(".")[0]
 
 
 def _is_argument(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
