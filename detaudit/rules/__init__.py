@@ -9,7 +9,14 @@ from pathlib import Path
 from detaudit.model import Edit, SourceKind
 from detaudit.notebooks.cells import code_of
 from detaudit.rules.frameworks import DatasetShuffle, EstimatorSeed, LateSeed, LayerSeed, LoaderGenerator
-from detaudit.rules.generators import BoosterSeed, GlobalGenerators, MovingSeed, UnseededGenerator, is_repeated_call
+from detaudit.rules.generators import (
+    BoosterSeed,
+    GlobalGenerators,
+    MovingSeed,
+    UnseededGenerator,
+    WorkerSeed,
+    is_repeated_call,
+)
 from detaudit.rules.order import AddressOrder, CompletionOrder, ListingOrder, SetOrder
 from detaudit.rules.rule import Rule
 from detaudit.rules.values import SaltedHash, UninitializedMemory
@@ -20,6 +27,7 @@ GLOBAL = GlobalGenerators()
 TABLE: tuple[Rule, ...] = (
     UnseededGenerator(),
     GLOBAL,
+    WorkerSeed(),
     LateSeed(),
     MovingSeed(),
     BoosterSeed(),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from detaudit.model import SourceKind
 from detaudit.rules.calls import with_first
 from detaudit.rules.rule import UNSAFE, Fix, Rule
-from detaudit.rules.times import indexes, is_of_item, starts_worker
+from detaudit.rules.times import indexes, is_handed_on, is_of_item, starts_worker
 from detaudit.source.randomness import NUMPY
 from detaudit.source.text import SourceText, TextEdit, argument_of, last
 
@@ -240,6 +240,50 @@ class GlobalGenerators(Rule):
 
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
         return None
+
+
+class WorkerSeed(Rule):
+    """Seed the global generators at the start of what workers run."""
+
+    name = "worker-seed"
+    kinds = frozenset({SourceKind.UNSEEDED})
+    message = (
+        "Workers of joblib and of process pools have global generators of their own, which no seed in the script "
+        "reaches."
+    )
+    before = (
+        "def draw(i):\n    return np.random.normal()\n\n\n"
+        "rows = Parallel(n_jobs=2)(delayed(draw)(i) for i in range(6))\n"
+    )
+    after = (
+        "def draw(i):\n    np.random.seed(i)\n    return np.random.normal()\n\n\n"
+        "rows = Parallel(n_jobs=2)(delayed(draw)(i) for i in range(6))\n"
+    )
+    never = "It never gives two calls the same seed: the code has to show that each has another number."
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            return None
+        module, function = page.full(node.func).rpartition(".")[0], page.reader.scope(node)
+        if (
+            module not in _GLOBAL
+            or not isinstance(function, ast.FunctionDef)
+            or not is_handed_on(page.reader, function)
+        ):
+            return None
+        if any(isinstance(one, ast.Call) and last(one.func) in _SEEDING for one in ast.walk(function)):
+            return None
+        first = function.body[1 if ast.get_docstring(function, clean=False) is not None else 0 :][:1]
+        names = indexes(page.reader, first[0]) if first else None
+        if not names or len(names) != 1 or first[0].lineno == function.lineno:
+            return UNSAFE
+        start, _ = page.span(first[0])
+        called = f"{ast.unparse(node.func.value)}.{_GLOBAL[module]}"
+        return Fix(((start, start, f"{called}({names[0]})\n{' ' * first[0].col_offset}"),))
+
+
+_GLOBAL = {"random": "seed", "numpy.random": "seed", "torch": "manual_seed"}
+"""The modules whose functions draw from global generators, and what seeds those."""
 
 
 class MovingSeed(Rule):

@@ -57,6 +57,13 @@ def starts_worker(reader: Reader, node: ast.AST) -> bool:
     return named or function in starts
 
 
+def is_handed_on(reader: Reader, function: ast.FunctionDef) -> bool:
+    """Whether a function is used once: given to something that calls it, maybe in another process."""
+    uses = _loads(reader, function.name)
+    call = reader.parent(uses[0]) if len(uses) == 1 else None
+    return isinstance(call, ast.Call) and call.args[:1] == uses and _name(call.func) in _CALLS | _MAPS | _SUBMITS
+
+
 def is_of_item(reader: Reader, node: ast.AST) -> bool:
     """Whether a node is evaluated for each item of a data set, in each epoch again."""
     while node is not reader.tree:

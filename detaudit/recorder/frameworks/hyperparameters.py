@@ -90,8 +90,8 @@ class Hyperparameters:
         frame = frames.user_frame(sys._getframe(1)) if self._looked <= _MOST_LOOKED_FOR else None
         files: dict[str, None] = {}
         while frame is not None:
-            if frames.is_user_code(frame.f_code.co_filename):
-                files[frame.f_code.co_filename] = None
+            if frames.is_user_code(file := frames.file_of(frame)):
+                files[file] = None
             frame = frame.f_back
         locations = [(file, line) for file in files for line in _assigning(linecache.getlines(file), name)]
         return locations[0] if len(locations) == 1 else None

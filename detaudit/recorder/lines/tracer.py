@@ -337,14 +337,14 @@ class Tracer:
 
     def call(self, frame: FrameType, event: str, _: Any) -> Trace | None:
         """Decide whether to trace a frame that starts or resumes. Python calls this for every function."""
-        file = frame.f_code.co_filename
+        file = frames.file_of(frame)
         if event != "call" or not frames.is_user_code(file) or file[:1] == "<":
             return None
         try:
             trace = frame.f_trace
             if isinstance(getattr(trace, "__self__", None), _Frame):  # a generator that resumes
                 return trace
-            traced = _Frame(self, self._lines(frame.f_code), 0)
+            traced = _Frame(self, self._lines(frame.f_code, file), 0)
             if self.stream.open:
                 traced.on_call(frame)
             return traced.trace
@@ -352,13 +352,13 @@ class Tracer:
             self.failed(error)
             return None
 
-    def _lines(self, code: CodeType) -> Lines:
+    def _lines(self, code: CodeType, file: str) -> Lines:
         # Not keyed by the code itself, whose hash includes all its constants.
         lines = self._codes.get(id(code))
         if lines is None:
             if len(self._codes) >= _MOST_CODES:
                 self._codes = {}
-            lines = self._codes[id(code)] = Lines(code)
+            lines = self._codes[id(code)] = Lines(code, file)
         return lines
 
     def failed(self, error: Exception) -> None:
@@ -366,7 +366,7 @@ class Tracer:
         traceback = error.__traceback__
         while traceback is not None and traceback.tb_next is not None:
             traceback = traceback.tb_next
-        if traceback is not None and frames.is_user_code(traceback.tb_frame.f_code.co_filename):
+        if traceback is not None and frames.is_user_code(frames.file_of(traceback.tb_frame)):
             raise error
         self.stream.trouble("lines", error)
 
@@ -385,9 +385,9 @@ class Tracer:
     def _trace_running(self, frame: FrameType | None) -> None:
         """Trace the functions that are running already."""
         while frame is not None:
-            file = frame.f_code.co_filename
+            file = frames.file_of(frame)
             if frames.is_user_code(file) and file[:1] != "<" and frame.f_trace is None:
-                frame.f_trace = _Frame(self, self._lines(frame.f_code), frame.f_lineno).trace
+                frame.f_trace = _Frame(self, self._lines(frame.f_code, file), frame.f_lineno).trace
             frame = frame.f_back
 
     def _is_traced(self) -> bool:

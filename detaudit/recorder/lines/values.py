@@ -124,10 +124,10 @@ _COPIES = ("COPY", "DUP_TOP")
 
 
 class Lines:
-    """The names of one code object, by line."""
+    """The names of one code object of a file, by line."""
 
-    def __init__(self, code: CodeType) -> None:
-        self.file = code.co_filename
+    def __init__(self, code: CodeType, file: str) -> None:
+        self.file = file
         self.first = code.co_firstlineno
         self.returns = "" if code.co_name.startswith("<") else code.co_name + "()"
         self.code = code  # keeps the code alive, so that its id remains unique

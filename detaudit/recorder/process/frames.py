@@ -17,6 +17,9 @@ _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 """Parts of a path that installed packages have in a usual environment."""
 
+_PICKLED = "<dynamic-code>"
+"""The file of code that cloudpickle sent to this process by value, as joblib does with what a script defines."""
+
 _known: dict[str, bool] = {}
 _installed: dict[str, set[str]] = {}
 
@@ -24,6 +27,15 @@ _installed: dict[str, set[str]] = {}
 def is_ours(frame: FrameType | None) -> bool:
     """Return whether a frame belongs to detaudit."""
     return frame is not None and frame.f_code.co_filename.startswith(_OURS)
+
+
+def file_of(frame: FrameType) -> str:
+    """Return the file of a frame's code: if that was pickled, the file of the module that defines the function."""
+    file: str = frame.f_code.co_filename
+    if file != _PICKLED:
+        return file
+    defined = frame.f_globals.get("__file__")
+    return defined if isinstance(defined, str) and os.path.isabs(defined) else file
 
 
 def is_user_code(filename: str) -> bool:
@@ -80,7 +92,7 @@ def user_frame(frame: FrameType | None, through: Container[str] | None = None) -
     unnamed = None  # generated code, such as a dataclass's __init__, or a script that is not a file
     passed = False
     while frame is not None:
-        filename = frame.f_code.co_filename
+        filename = file_of(frame)
         if is_user_code(filename):
             if not filename.startswith("<"):
                 return frame
@@ -96,7 +108,7 @@ def user_frame(frame: FrameType | None, through: Container[str] | None = None) -
 
 def is_imported(frame: FrameType | None) -> bool:
     """Return whether a library makes a call while it is imported."""
-    while frame is not None and not is_user_code(frame.f_code.co_filename):
+    while frame is not None and not is_user_code(file_of(frame)):
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
         frame = frame.f_back
@@ -116,4 +128,4 @@ def _starts_a_child(frame: FrameType) -> bool:
 
 def location(frame: FrameType) -> tuple[str, int]:
     """Return the file and the line of a frame. Never keep a frame itself: it holds the user's objects."""
-    return frame.f_code.co_filename, frame.f_lineno
+    return file_of(frame), frame.f_lineno

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 
@@ -69,3 +70,16 @@ def test_the_records_are_known_as_such_while_they_are_read(
 def test_a_folder_that_python_has_not_listed_has_no_packages(folder: Path) -> None:
     sys.path_importer_cache.pop(str(folder), None)
     assert frames.is_user_code(str(folder / "plain.py"))
+
+
+def test_a_function_that_was_pickled_is_of_the_file_that_defines_it(tmp_path: Path) -> None:
+    def here() -> types.FrameType:
+        return sys._getframe()
+
+    pickled = here.__code__.replace(co_filename="<dynamic-code>")
+    script = str(tmp_path / "train.py")
+    frame = types.FunctionType(pickled, {"sys": sys, "__name__": "__main__", "__file__": script})()
+    assert frames.location(frame) == (script, here.__code__.co_firstlineno + 1)
+    assert frames.user_frame(frame) is frame
+    unknown = types.FunctionType(pickled, {"sys": sys, "__name__": "__main__"})()
+    assert frames.location(unknown)[0] == "<dynamic-code>"

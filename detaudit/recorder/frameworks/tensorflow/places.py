@@ -128,7 +128,7 @@ def is_own(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code is Sink.guarded.__code__ or frame.f_code.co_filename in _OWN:
             return True
-        if frames.is_user_code(frame.f_code.co_filename):
+        if frames.is_user_code(frames.file_of(frame)):
             return False
         frame = frame.f_back
     return False

@@ -210,7 +210,7 @@ class TorchPlaces:
     @staticmethod
     def _inside_backward(frame: FrameType | None) -> FrameType | None:
         while frame is not None and frame.f_code.co_name not in ("_engine_run_backward", "run_backward"):
-            if frames.is_user_code(frame.f_code.co_filename):
+            if frames.is_user_code(frames.file_of(frame)):
                 return frame
             frame = frame.f_back
         return None
