@@ -158,4 +158,6 @@ def _difference(old: list[str], new: list[str], needs: list[str]) -> Rewrite | N
     shorter = min(len(old), len(new))
     above = next((n for n in range(shorter) if old[n] != new[n]), shorter)
     below = next((n for n in range(shorter - above) if old[-1 - n] != new[-1 - n]), shorter - above)
+    if above + below == len(old):  # lines are only added: the one below says where, whatever else was added above it
+        below = max(0, below - 1)
     return Rewrite(above + 1, tuple(old[above : len(old) - below]), tuple(new[above : len(new) - below]), tuple(needs))

@@ -9,14 +9,8 @@ from collections.abc import Sequence
 
 from detaudit.source.randomness import Reader
 
-_INDEX = re.compile(
-    r"(?:(?:sample|batch|item|image|img|data|row|epoch|fold|worker|local|global)_)?(?:index|idx)"
-    r"|i|j|ix|ind|step|epoch|fold|trial|rank|worker_id"
-)
-"""Names of parameters that number the calls of a function; others may be the same in each call."""
-
-_ITEM = "item"
-"""Another name of the index of ``__getitem__``."""
+_INDEX = re.compile(r"(?:(?:sample|batch|item|image|img|data|row|local|global)_)?(?:index|idx)|i|j|ix|ind|item")
+"""Names that ``__getitem__`` has for a number; it may be given slices and keys too."""
 
 _MAPS = {"map", "imap", "imap_unordered"}
 _SUBMITS = {"submit", "apply_async"}
@@ -139,7 +133,7 @@ def _parameters(reader: Reader, function: _Function | ast.Lambda, calls: frozens
     return [
         one.arg
         for place, one in enumerate(parameters)
-        if (_INDEX.fullmatch(one.arg) or (special and one.arg == _ITEM))
+        if (not special or _INDEX.fullmatch(one.arg))
         and (one.annotation is None or _name(one.annotation) == "int")
         and one.arg not in stored
         and (special or (function not in calls and _numbers_calls(reader, function, place, calls | {function})))

@@ -86,3 +86,26 @@ def test_libcst_is_imported_only_to_edit() -> None:
             if "libcst" in names or (isinstance(statement, ast.ImportFrom) and statement.module == "libcst"):
                 importing.append(path)
     assert not importing
+
+
+def test_added_lines_stay_above_the_line_that_they_are_for(tmp_path: Path) -> None:
+    rule = BY_NAME["worker-seed"]
+    (tmp_path / "train.py").write_text(rule.before)
+    (found,) = edits(tmp_path, "train.py", 2, [rule])
+    moved = Text.of(("import numpy as np\n" * 3 + rule.before).encode())
+    changed = applied(moved, Change("train.py", found.line, found.old, found.new, found.needs))
+    assert changed is not None
+    assert "".join(changed.lines) == "import numpy as np\n" * 3 + rule.after
+
+
+@pytest.mark.parametrize("call", ["delayed(draw)(n) for n in range(6)", "delayed(draw)(n) for n, _ in enumerate(rows)"])
+def test_workers_are_seeded_by_what_numbers_their_calls_whatever_its_name(call: str, tmp_path: Path) -> None:
+    text = "def draw(n):\n    return np.random.normal()\n\n\nrows = Parallel(2)(CALL)\n".replace("CALL", call)
+    changed = after(BY_NAME["worker-seed"], text, tmp_path)
+    assert changed == text.replace("    return", "    np.random.seed(n)\n    return")
+
+
+@pytest.mark.parametrize("call", ["delayed(draw)(n) for n in rows", "delayed(draw)(1) for n in range(6)", "draw(1)"])
+def test_workers_whose_calls_may_be_given_the_same_number_are_not_seeded(call: str, tmp_path: Path) -> None:
+    text = "def draw(n):\n    return np.random.normal()\n\n\nrows = Parallel(2)(CALL)\n".replace("CALL", call)
+    assert after(BY_NAME["worker-seed"], text, tmp_path) == text

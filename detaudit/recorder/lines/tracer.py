@@ -337,7 +337,8 @@ class Tracer:
 
     def call(self, frame: FrameType, event: str, _: Any) -> Trace | None:
         """Decide whether to trace a frame that starts or resumes. Python calls this for every function."""
-        file = frames.file_of(frame)
+        file = frame.f_code.co_filename
+        file = file if file[:1] != "<" else frames.file_of(frame)
         if event != "call" or not frames.is_user_code(file) or file[:1] == "<":
             return None
         try:

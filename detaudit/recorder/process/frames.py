@@ -92,7 +92,8 @@ def user_frame(frame: FrameType | None, through: Container[str] | None = None) -
     unnamed = None  # generated code, such as a dataclass's __init__, or a script that is not a file
     passed = False
     while frame is not None:
-        filename = file_of(frame)
+        filename = frame.f_code.co_filename
+        filename = filename if filename[:1] != "<" else file_of(frame)
         if is_user_code(filename):
             if not filename.startswith("<"):
                 return frame
