@@ -259,7 +259,10 @@ class WorkerSeed(Rule):
         "def draw(i):\n    np.random.seed(i)\n    return np.random.normal()\n\n\n"
         "rows = Parallel(n_jobs=2)(delayed(draw)(i) for i in range(6))\n"
     )
-    never = "It never gives two calls the same seed: the code has to show that each has another number."
+    never = (
+        "It never gives two calls the same seed: the code has to show that each has another number. Threads share the "
+        "generators, so what they run stays as it is."
+    )
 
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
@@ -275,12 +278,14 @@ class WorkerSeed(Rule):
             return None
         first = function.body[1 if ast.get_docstring(function, clean=False) is not None else 0 :][:1]
         names = indexes(page.reader, first[0]) if first else None
-        if not names or len(names) != 1 or first[0].lineno == function.lineno:
+        if not names or len(names) != 1 or first[0].lineno == function.lineno or any(map(_THREADED.search, page.lines)):
             return UNSAFE
         start, _ = page.span(first[0])
         called = f"{ast.unparse(node.func.value)}.{_GLOBAL[module]}"
         return Fix(((start, start, f"{called}({names[0]})\n{' ' * first[0].col_offset}"),))
 
+
+_THREADED = re.compile(r"\bThreadPool|\bthreading\b|[\"']threads[\"']")
 
 _GLOBAL = {"random": "seed", "numpy.random": "seed", "torch": "manual_seed"}
 """The modules whose functions draw from global generators, and what seeds those."""

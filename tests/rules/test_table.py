@@ -105,6 +105,11 @@ def test_workers_are_seeded_by_what_numbers_their_calls_whatever_its_name(call: 
     assert changed == text.replace("    return", "    np.random.seed(n)\n    return")
 
 
+def test_threads_share_generators_and_do_not_seed_them(tmp_path: Path) -> None:
+    text = BY_NAME["worker-seed"].before.replace("n_jobs=2", "n_jobs=2, prefer='threads'")
+    assert after(BY_NAME["worker-seed"], text, tmp_path) == text
+
+
 @pytest.mark.parametrize("call", ["delayed(draw)(n) for n in rows", "delayed(draw)(1) for n in range(6)", "draw(1)"])
 def test_workers_whose_calls_may_be_given_the_same_number_are_not_seeded(call: str, tmp_path: Path) -> None:
     text = "def draw(n):\n    return np.random.normal()\n\n\nrows = Parallel(2)(CALL)\n".replace("CALL", call)
