@@ -2,13 +2,12 @@
 
 import ast
 import re
-from collections.abc import Iterator
 
 from detaudit.model import SourceKind
 from detaudit.rules.calls import with_first
 from detaudit.rules.rule import UNSAFE, Fix, Rule
 from detaudit.rules.times import indexes, is_handed_on, is_of_item, starts_worker
-from detaudit.source.randomness import NUMPY
+from detaudit.source.randomness import NUMPY, defaults
 from detaudit.source.text import SourceText, TextEdit, argument_of, last
 
 _GENERATORS = {*NUMPY, "default_rng", "Random", "SeedGenerator"}
@@ -173,7 +172,7 @@ def _may_be_none(page: SourceText, node: ast.expr) -> bool:
                 return True
             scope = page.reader.scope(node)
             return isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef) and any(
-                parameter == name and is_none(default) for parameter, default in _defaults(scope.args)
+                parameter == name and is_none(default) for parameter, default in defaults(scope.args).items()
             )
         case ast.Attribute(attr=name):
             if any(value is not None and _is_default(page, value) for value in page.reader.values(node)):
@@ -190,14 +189,6 @@ def _may_be_none(page: SourceText, node: ast.expr) -> bool:
 def _is_default(page: SourceText, value: ast.expr) -> bool:
     """Whether what an attribute is bound to is None, or a parameter that is None by default."""
     return is_none(value) or (isinstance(value, ast.Name) and _may_be_none(page, value))
-
-
-def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
-    names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
-    yield from zip(names[len(names) - len(arguments.defaults) :], arguments.defaults, strict=True)
-    for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        if default is not None:
-            yield one.arg, default
 
 
 def _is_option(call: ast.Call, name: str) -> bool:
@@ -327,30 +318,13 @@ class MovingSeed(Rule):
 def _bound_to(page: SourceText, seed: ast.expr) -> list[ast.expr | None]:
     """Return everything that a seed may be: what a name, an attribute, a parameter or a key of a dict is bound to."""
     if isinstance(seed, ast.Name | ast.Attribute):
-        values = page.reader.values(seed)
-        return _given(page, seed) if values == [None] and isinstance(seed, ast.Name) else values
+        return page.reader.values(seed)
     if isinstance(seed, ast.Subscript) and isinstance(seed.value, ast.Name) and isinstance(seed.slice, ast.Constant):
         key, dicts = seed.slice.value, page.reader.values(seed.value)
         if len(dicts) == 1 and isinstance(dicts[0], ast.Dict):
             pairs = zip(dicts[0].keys, dicts[0].values, strict=True)
             return [item for one, item in pairs if isinstance(one, ast.Constant) and one.value == key]
     return []
-
-
-def _given(page: SourceText, name: ast.Name) -> list[ast.expr | None]:
-    """Return what the calls of a function at the top of a file give to its parameter; None for what is not known."""
-    function = page.reader.scope(name)
-    if not isinstance(function, ast.FunctionDef) or page.reader.scope(function) is not page.reader.tree:
-        return []
-    parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-    defaults = dict(_defaults(function.args))
-    values: list[ast.expr | None] = []
-    for call in ast.walk(page.reader.tree):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == function.name:
-            at = parameters.index(name.id) if name.id in parameters else len(call.args)
-            placed = call.args[at] if at < len(call.args) else argument_of(call, name.id)
-            values.append(placed or defaults.get(name.id))
-    return values
 
 
 def _names_something(page: SourceText, seed: ast.expr) -> bool:

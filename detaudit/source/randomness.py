@@ -20,6 +20,7 @@ _FORGET_ORDER = {"sorted", "set", "frozenset", "len", "min", "max", "any", "all"
 _HANDS_ON = {"list", "tuple", "map", "filter"}
 """Calls that keep the elements and nothing else: within one of _FORGET_ORDER their order is forgotten too."""
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
@@ -38,6 +39,8 @@ class Reader:
         self._parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
         self._bound: dict[ast.AST, dict[str, list[ast.expr | None]]] = {}
         self._sorted: set[tuple[ast.AST, str]] = set()
+        self._loads: dict[str, list[ast.Name]] = {}
+        self._functions: dict[str, list[Function]] = {}
         for node in ast.walk(tree):
             self._bind(node)
         self._looked_up: set[tuple[ast.AST, str]] = set()
@@ -57,7 +60,10 @@ class Reader:
         return self.is_set(node) and self._in_order(node)
 
     def values(self, node: ast.expr) -> list[ast.expr | None]:
-        """Return everything that a name is bound to in this scope; None for a binding without an expression."""
+        """Return everything that a name is bound to in this scope; None for a binding without an expression.
+
+        That is, of a parameter, what all calls of its function pass, if the file shows that.
+        """
         return self._bindings(node)[1]
 
     def scope(self, node: ast.AST) -> ast.AST:
@@ -78,6 +84,10 @@ class Reader:
                 self._bind_target(target, None)
             case ast.arg(arg=name):
                 self._bind_name(self.scope(node), name, None)
+            case ast.Name(id=name, ctx=ast.Load()):
+                self._loads.setdefault(name, []).append(node)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                self._functions.setdefault(name, []).append(node)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="sort")):
                 self._sorted.add((self.scope(node), name))
             case _:
@@ -106,7 +116,7 @@ class Reader:
             case ast.Set(elts=elements):
                 return not all(isinstance(e, ast.Constant) and isinstance(e.value, int | float) for e in elements)
             case ast.Call(func=ast.Name(id=name)):
-                return name in _SETS and not _is_range(node)
+                return (name in _SETS and not _is_range(node)) or self._returns_sets(name)
             case ast.Call(func=ast.Attribute(value=value, attr=name)):
                 return name in _SET_METHODS and self.is_set(value)
             case ast.BinOp(left=left, op=ast.BitOr() | ast.BitAnd() | ast.BitXor() | ast.Sub(), right=right):
@@ -151,10 +161,34 @@ class Reader:
         name, scope = ast.unparse(node), self.scope(node)
         while name not in self._bound.get(scope, {}) and scope is not self.tree:
             scope = self.scope(scope)
-        return (scope, name), self._bound.get(scope, {}).get(name, [])
+        values = self._bound.get(scope, {}).get(name, [])
+        return (scope, name), self._passed(scope, name) if values == [None] else values
+
+    def _passed(self, function: ast.AST, name: str) -> list[ast.expr | None]:
+        """Return what each call of a function at the top of a file passes to a parameter; None for what is unknown."""
+        if not isinstance(function, Function) or self.scope(function) is not self.tree:
+            return [None]
+        parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+        uses = self._loads.get(function.name, [])
+        calls = [call for use in uses if isinstance(call := self.parent(use), ast.Call) and call.func is use]
+        if name not in (*parameters, *(one.arg for one in function.args.kwonlyargs)) or len(calls) < len(uses):
+            return [None]
+        at, default = parameters.index(name) if name in parameters else None, defaults(function.args).get(name)
+        return [passed(call, at, name) or default for call in calls] or [None]
+
+    def _returns_sets(self, name: str) -> bool:
+        """Whether a name is that of one function of the file, which returns nothing but sets."""
+        functions = self._functions.get(name, ())
+        if len(functions) != 1:
+            return False
+        nodes = (node for node in ast.walk(functions[0]) if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom))
+        values = [node.value if isinstance(node, ast.Return) else None for node in nodes]
+        return self._are_sets((functions[0], ""), values)
 
     def _is_name_of_set(self, node: ast.expr) -> bool:
-        key, values = self._bindings(node)
+        return self._are_sets(*self._bindings(node))
+
+    def _are_sets(self, key: tuple[ast.AST, str], values: list[ast.expr | None]) -> bool:
         if not values or key in self._looked_up:
             return False
         self._looked_up.add(key)  # a = a | b
@@ -199,6 +233,22 @@ class Reader:
                 return True
             case _:
                 return False
+
+
+def passed(call: ast.Call, at: int | None, name: str) -> ast.expr | None:
+    """Return what a call passes to the parameter with this place and name, None if that is not said."""
+    placed = call.args[at] if at is not None and at < len(call.args) else None
+    unknown = any(isinstance(one, ast.Starred) for one in call.args)
+    return None if unknown else placed or next((one.value for one in call.keywords if one.arg == name), None)
+
+
+def defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
+    """Return the default of each parameter that has one."""
+    placed = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(placed[len(placed) - len(arguments.defaults) :], arguments.defaults, strict=True)]
+    keywords = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    pairs += [(one, default) for one, default in keywords if default is not None]
+    return {one.arg: default for one, default in pairs}
 
 
 def _is_view(node: ast.expr) -> bool:

@@ -33,6 +33,8 @@ def at(text: str) -> list[int]:
         "def f():\n    s = set(words)\n    return [g(w) for w in s]",
         "class A:\n  def a(self): self.s = set()\n  def b(self):\n    return list(self.s)",
         "s = set(a)\ns = s | set(b)\nx = s.pop()",
+        "def unique(): return set(words)\nfor w in unique(): f(w)",
+        "def unique():\n    s = set(words)\n    return s | {x}\nids = list(unique())",
         "x = np.random.RandomState()",
         "x = np.random.Generator(PCG64(None))",
         "g = torch.Generator()\ng.seed()",
@@ -49,6 +51,20 @@ def test_an_order_that_nothing_fixes(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("parameters", "call"),
+    [
+        ("s", "f(set(words))"),
+        ("s", "f(s=set(words)); f({*words})"),
+        ("a, s", "x = f(1, set(a)) + f(2, set(b))"),
+        ("*, s", "f(s=set(words))"),
+        ("s={'a', 'b'}", "f()"),
+    ],
+)
+def test_a_set_that_each_call_passes_to_a_parameter(parameters: str, call: str) -> None:
+    assert at(f"def f({parameters}):\n    for w in s: g(w)\n{call}") == [2]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "x = sorted(set(words))",
@@ -62,6 +78,13 @@ def test_an_order_that_nothing_fixes(text: str) -> None:
         "for i in set(range(9)): f(i)",
         "s = set(words)\ns = sorted(s)\nfor w in s: f(w)",
         "def f(s):\n    for w in s: g(w)",
+        "def f(s):\n    for w in s: g(w)\nf(sorted(words)); f(set(words))",
+        "def f(s):\n    for w in s: g(w)\nf(set(words)); calls = [f]",
+        "def f(s):\n    for w in s: g(w)\nf(*[set(words)])",
+        "def f(s=()):\n    for w in s: g(w)\nf()",
+        "def f(s):\n    return f(s)\nfor w in f(words): g(w)",
+        "def unique():\n    if words: return set(words)\n    return []\nfor w in unique(): f(w)",
+        "def unique(): yield set(words)\nfor w in unique(): f(w)",
         "for w in {'a': 1}: f(w)",
         "class A:\n  def __hash__(self): return hash(self.name)",
         "seen = {id(p) for p in ps}\nx = id(p) in seen",
