@@ -142,7 +142,7 @@ def test_each_member_that_is_changed_or_left_out_is_noticed(matching: Kept) -> N
     assert "extra.txt is not in the statement" in matching.check(matching.packed({**contents, "extra.txt": b""})).edited
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_each_byte_of_the_file_that_is_flipped_is_noticed(matching: Kept) -> None:
     data, path = matching.zip.read_bytes(), matching.folder / "flipped.zip"
     with zipfile.ZipFile(matching.zip) as opened:

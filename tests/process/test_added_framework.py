@@ -197,6 +197,7 @@ def test_an_added_framework_is_audited(copy: Copy) -> None:
     assert {"init", "forward", "backward", "update"} <= {*group["stages"]}
 
 
+@pytest.mark.slow
 def test_its_flag_is_what_a_bisection_needs(copy: Copy) -> None:
     assert copy.detaudit("bisect", code=0)["needed"][0]["flag"] == "pebble-seed"
 

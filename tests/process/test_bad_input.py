@@ -170,6 +170,7 @@ def test_a_script_that_hangs_is_ended(project: Project) -> None:
     assert unusable(done) == {"kind": "timed-out", "seconds": 1.0, "step": 0, "hung": False}
 
 
+@pytest.mark.slow
 def test_a_script_that_hangs_only_at_exit_is_reported_as_such(project: Project) -> None:
     project.write(
         "train.py",

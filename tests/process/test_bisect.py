@@ -50,6 +50,7 @@ TWO_CAUSES_IN_TORCH = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", [TWO_CAUSES, pytest.param(TWO_CAUSES_IN_TORCH, marks=pytest.mark.slow)], ids=["numpy", "torch"]
 )
@@ -74,7 +75,7 @@ def test_two_flags_of_different_causes_and_the_recipe_that_sets_them(project: Pr
     assert "by hand" not in shown.out, "no code was run"
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_runs_at_once_give_the_answer_of_runs_one_after_another(project: Project) -> None:
     project.write("train.py", TWO_CAUSES)
     alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")

@@ -137,6 +137,7 @@ for i in range(1_000_000):
 """
 
 
+@pytest.mark.slow
 def test_a_difference_in_what_the_log_does_not_keep_is_found(tmp_path: Path) -> None:
     folders = [run(tmp_path, LONG.format(f"sum {number}"), str(number)) for number in (1, 2)]
     assert all(was_cut(folder / "stdout.log") for folder in folders)

@@ -140,7 +140,7 @@ def test_a_process_starts_with_the_variable_of_a_conflicting_flag() -> None:
     assert run(TORCH, flags=[small]).returncode == 0
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("flag", ["--xla_gpu_deterministic_reductions=true", "--xla_gpu_autotune_level=0"])
 def test_a_refusal_predicts_what_xla_does(flag: str) -> None:
     if missing("tensorflow"):

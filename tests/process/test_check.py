@@ -132,6 +132,7 @@ def test_runs_that_differ_fail_and_write_no_baseline(project: Project) -> None:
     assert [line.split(" ")[0] for line in annotations if "repeatable" in line] == ["::error"]
 
 
+@pytest.mark.slow
 def test_an_update_refuses_a_training_that_differed_before(trained: Project, tmp_path: Path) -> None:
     luck = tmp_path / "luck"  # which nothing records
     flaky = TRAIN.replace("RATE", f"0.1 + os.path.isdir({str(luck)!r}) * os.getpid()")
@@ -179,6 +180,7 @@ def test_a_baseline_of_an_audit_that_is_gone_is_named(trained: Project) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_and_resumed(trained: Project) -> None:
     trained.write(
         "detaudit.yaml",

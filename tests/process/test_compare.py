@@ -84,6 +84,7 @@ def test_another_seed(trained: Project) -> None:
     assert [weight["shape"] for weight in done.json["differing_weights"]] == [[1, 8], [1]]
 
 
+@pytest.mark.slow
 def test_another_learning_rate(trained: Project) -> None:
     audit(trained, "after", "0", "0.2")
     shutil.move(trained.folder / "before", trained.folder / "moved")

@@ -163,7 +163,7 @@ def test_equal_fits_in_threads_and_workers_match(project: Project, threads: str)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("library", ["joblib", "sklearn.utils.parallel"])
+@pytest.mark.parametrize("library", ["joblib", pytest.param("sklearn.utils.parallel", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
 def test_one_different_fit_in_workers_of_the_script_is_found(project: Project, library: str, backend: str) -> None:
     project.write(

@@ -66,6 +66,7 @@ def test_what_a_replay_trains_is_compared(project: Project, way: str) -> None:
         assert [one["kind"] for one in group["runs"][0]["warnings"]] == []
 
 
+@pytest.mark.slow
 def test_a_graph_that_trains_nothing_is_no_step(project: Project) -> None:
     script = FAKE.replace("(torch.ones(8, 4) @ weight - 1).square().mean().backward()", "torch.ones(8, 4) @ weight")
     project.write("train.py", script.replace("STEP", "pass") + "    train(torch.cuda.CUDAGraph())\n")

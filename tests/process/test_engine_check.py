@@ -40,6 +40,7 @@ def checks(project: Project, tmp_path: Path) -> Checks:
     return Checks(project, tmp_path / "hosts")
 
 
+@pytest.mark.slow
 def test_a_baseline_of_this_machine_holds_on_hosts_that_are_like_it(checks: Checks) -> None:
     assert checks.check("plain", "--update").code == 0
     assert checks.sent == 0

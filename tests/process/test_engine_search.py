@@ -54,6 +54,7 @@ def hosts(project: Project, tmp_path: Path) -> Hosts:
     return Hosts(project, tmp_path / "hosts")
 
 
+@pytest.mark.slow
 def test_a_bisection_on_another_host(hosts: Hosts) -> None:
     (hosts.folder / "a.down").touch()
     done = hosts.search("bisect", *QUICK)

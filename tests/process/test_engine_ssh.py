@@ -40,6 +40,7 @@ def hosts(project: Project, tmp_path: Path) -> Hosts:
     return Hosts(project, folder)
 
 
+@pytest.mark.slow
 def test_the_report_is_that_of_runs_here(hosts: Hosts, seeded: str) -> None:
     there, here = hosts.run("--runs", "4"), hosts.project.run(seeded, "--runs", "4")
     assert (there.code, here.code) == (0, 0), there.err
@@ -58,6 +59,7 @@ def test_a_script_whose_runs_differ(hosts: Hosts, unseeded: str) -> None:
     assert group["excerpts"], "the code here is that which ran"
 
 
+@pytest.mark.slow
 def test_a_hash_seed_here_does_not_hide_a_difference(hosts: Hosts) -> None:
     hosts.project.write("train.py", "import training\ntraining.train(seed=hash('x') % 1000)\n")
     assert hosts.run("--runs", "3").code == 1

@@ -166,6 +166,7 @@ def test_nothing_that_an_archive_names_is_run_unless_it_is_of_the_project(projec
     assert project.detaudit("verify", "audit.zip", "--rerun", *command).code == 0
 
 
+@pytest.mark.slow
 def test_a_comparison_and_a_check_have_archives_too(project: Project, seeded: str) -> None:
     for name in ("a", "b"):
         assert project.detaudit("run", seeded, "--runs", "1", "--out", name).code == 125

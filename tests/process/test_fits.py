@@ -111,6 +111,7 @@ FOREST = """
 """
 
 
+@pytest.mark.slow
 def test_a_forest_without_a_seed_is_named_and_fixed(project: Project) -> None:
     project.write("train.py", DATA + FOREST)
     done = project.run("train.py", "--runs", "2", "--recipe", "none", "--recipe", "seeds")

@@ -113,6 +113,7 @@ def test_runs_at_once_are_another_training(project: Project, rare: Run) -> None:
     assert [rare(*at_once).code for _ in range(2)] == [0, 0]
 
 
+@pytest.mark.slow
 def test_a_check_takes_earlier_audits_in_too(project: Project, rare: Run) -> None:
     config = "[tool.detaudit.audits.small]\ncommand = 'train.py'\nruns = 2\nbaseline = false\n"
     project.write("pyproject.toml", config)
@@ -178,6 +179,7 @@ def test_of_more_files_than_are_noted_nothing_is_known(project: Project) -> None
     assert (done.code, done.json["data"]) == (0, None)
 
 
+@pytest.mark.slow
 def test_a_variable_that_the_script_reads_is_part_of_the_training(project: Project) -> None:
     project.write(
         "train.py",

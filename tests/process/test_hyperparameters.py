@@ -34,8 +34,8 @@ SYSTEM = "random.SystemRandom().random()"
 @pytest.mark.parametrize(
     ("code", "name", "step", "line"),
     [(MADE, "momentum", 1, "torch.optim.SGD(model.parameters(), 0.1, momentum=number)"),
-     (SCHEDULED, "lr", 2, "scheduler.step()"),
-     (ASSIGNED, "lr", 3, 'param_groups[0]["lr"]')],
+     pytest.param(SCHEDULED, "lr", 2, "scheduler.step()", marks=pytest.mark.slow),
+     pytest.param(ASSIGNED, "lr", 3, 'param_groups[0]["lr"]', marks=pytest.mark.slow)],
     ids=["made", "scheduled", "assigned"],
 )  # fmt: skip
 @pytest.mark.parametrize("number", ["0.5", SYSTEM], ids=["equal", "differs"])

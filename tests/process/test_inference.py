@@ -86,6 +86,7 @@ def recorded(folder: Path, text: str) -> list[Process]:
     return read_run(folder)
 
 
+@pytest.mark.slow
 def test_the_outermost_calls_of_torch_are_results(tmp_path: Path) -> None:
     (process,) = recorded(tmp_path, CALLS)
     assert process.troubles == []
@@ -94,6 +95,7 @@ def test_the_outermost_calls_of_torch_are_results(tmp_path: Path) -> None:
     assert [*calls.digests[Stage.OUTPUT]] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 def test_an_evaluation_is_deterministic(project: Project) -> None:
     project.write("evaluate.py", EVALUATED + "    print(model(x))\n")
     done = project.run("evaluate.py", "--runs", "2", "--full")
@@ -136,7 +138,7 @@ def test_how_often_a_benchmark_repeats_a_call_is_no_difference(
     assert done.code == code, done.out
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(("last", "code"), [("", 0), ("torch.seed(); model(torch.randn_like(x))", 1)])
 def test_nor_is_it_after_a_training(project: Project, last: str, code: int) -> None:
     project.write("train.py", TRAINED + BENCHMARKS["for a time"].replace("model(x)", "model(x[:2])") + f"    {last}\n")

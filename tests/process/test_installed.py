@@ -137,6 +137,7 @@ MARKED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [(), pytest.param(("-n", "2", "-p", "randomly"), marks=pytest.mark.slow)],

@@ -51,7 +51,7 @@ def _without_stamps(project: Project, env: dict[str, str], argv: tuple[str, ...]
     [
         ("torch", TORCH_OPTIMIZER),
         pytest.param("keras", KERAS_FIT, marks=pytest.mark.full),
-        pytest.param("tape", TAPE, marks=pytest.mark.full),
+        pytest.param("tape", TAPE, marks=pytest.mark.slow),
     ],
     ids=["torch", "keras", "tape"],
 )
@@ -152,7 +152,7 @@ def test_a_recorder_that_cannot_write_stays_out_of_the_way(project: Project, see
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.full)])
+@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_a_child_writes_an_event_log_of_its_own(project: Project, start: str) -> None:
     project.write(
         "train.py",

@@ -121,7 +121,7 @@ def test_a_trace_names_the_cell(project: Project) -> None:
     assert "rng = np.random.default_rng(0)" in done.out
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_bisection_names_the_flag_and_the_cell(project: Project) -> None:
     shutil.copy(SHAPES / "unseeded_data.ipynb", project.folder)
     done = project.detaudit("bisect", "unseeded_data.ipynb", "--confirm", "3", "--format", "json")
@@ -131,6 +131,7 @@ def test_a_bisection_names_the_flag_and_the_cell(project: Project) -> None:
     assert "unseeded_data.ipynb" in json.dumps(needed)
 
 
+@pytest.mark.slow
 def test_a_check_of_a_notebook_fails_for_an_edit_of_a_cell_and_not_for_an_output(project: Project) -> None:
     path = project.folder / "thesis.ipynb"
     shutil.copy(SHAPES / "linear_regression.ipynb", path)

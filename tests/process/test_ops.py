@@ -49,6 +49,7 @@ def test_operations_that_match_have_status_0_and_a_scan_can_be_resumed(project: 
     assert (again.code, again.out) == (0, done.out)
 
 
+@pytest.mark.slow
 def test_usage_errors(project: Project) -> None:
     unknown = project.detaudit("ops", "--op", "no_such", "--dtype", "float32", "-q")
     assert (unknown.code, unknown.out) == (2, "")

@@ -59,6 +59,7 @@ def test_results_are_hidden_from_git(project: Project, seeded: str) -> None:
     assert len(list((project.folder / ".detaudit").glob("*/audit.json"))) == 1
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_not_a_number_survives(project: Project) -> None:
     project.write(
         "train.py",

@@ -146,7 +146,7 @@ def test_a_loader_without_workers_and_one_in_order(project: Project) -> None:
     assert audit(project, "torch-loader-workers-0").code == 0
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_uninitialized_memory(project: Project) -> None:
     project.write(
         "train.py",
@@ -187,6 +187,7 @@ def test_a_cache_of_compiled_code_for_each_run(project: Project, tmp_path: Path)
     assert not [*(project.folder / ".detaudit").glob("**/inductor")]
 
 
+@pytest.mark.slow
 def test_a_flag_with_a_value(project: Project, seeded: str) -> None:
     project.write(
         "train.py",

@@ -105,6 +105,7 @@ def troubles(lines: Sequence[dict[str, Any]]) -> list[str]:
     return [line["error"] for line in lines if line["k"] == "trouble"]
 
 
+@pytest.mark.slow
 def test_torch(project: Project) -> None:
     lines = recorded(project, TORCH.replace("PLANTED", "pass") + "    detaudit.record_weights(conv2.bfloat16())\n")
     assert seen(lines) == [
@@ -118,6 +119,7 @@ def test_torch(project: Project) -> None:
     assert not troubles(lines)
 
 
+@pytest.mark.slow
 def test_the_first_probe_that_differs_is_named(project: Project) -> None:
     project.write("train.py", TORCH.replace("PLANTED", "h.data[0, 0] += random.SystemRandom().random()"))
     done = project.detaudit("run", "train.py", "--runs", "2", "--out", "results")
@@ -132,6 +134,7 @@ def test_the_first_probe_that_differs_is_named(project: Project) -> None:
     ) in done.out
 
 
+@pytest.mark.slow
 def test_tensorflow_eager_in_graphs_and_in_loops(project: Project) -> None:
     lines = recorded(project, TENSORFLOW)
     places = [("eager y[0]", 1), ("eager y[0]", 2), ("graph y[0]", 1), ("graph y[0]", 2), ("loop y[0]", 1)]
@@ -148,6 +151,7 @@ def test_tensorflow_eager_in_graphs_and_in_loops(project: Project) -> None:
     assert "XLA" in xla
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "backend",
     [pytest.param("tensorflow", marks=pytest.mark.full), pytest.param("torch", marks=pytest.mark.slow)],
@@ -166,7 +170,7 @@ def test_keras_layers(project: Project, backend: str, monkeypatch: pytest.Monkey
     assert not troubles(lines)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_torch_compile_breaks_its_graph_there_or_leaves_it_out(project: Project) -> None:
     text = """
         import detaudit, torch

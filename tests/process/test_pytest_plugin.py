@@ -27,6 +27,7 @@ def audits(session: pytest.Pytester) -> list[Path]:
     return sorted((session.path / ".detaudit").glob("*/audit.json"))
 
 
+@pytest.mark.slow
 def test_returned_values_are_compared(session: pytest.Pytester) -> None:
     session.makepyfile(
         """
@@ -112,7 +113,7 @@ def test_a_run_that_was_stopped_lacks_no_returned_value(session: pytest.Pytester
     assert f"runs 1 and 2 first differ at step {steps + 1}" in out
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_trained_models_are_compared(session: pytest.Pytester) -> None:
     example = re.findall(r"```python\n(# test_training.py.*?)```", (ROOT / "docs" / "pytest.md").read_text(), re.DOTALL)
     session.makepyfile(test_training=example[0])
@@ -126,6 +127,7 @@ def test_trained_models_are_compared(session: pytest.Pytester) -> None:
     assert f"{compared}; not recorded: batch, backward" in out
 
 
+@pytest.mark.slow
 def test_an_inconclusive_test_fails_with_the_output_of_the_run(session: pytest.Pytester) -> None:
     session.makepyfile(
         """

@@ -41,7 +41,7 @@ def test_a_training_in_numpy(project: Project) -> None:
     assert abs(printed - rank["sum_of_weights"]) < 1e-9
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_scikit_learn(project: Project) -> None:
     project.write(
         "train.py",

@@ -3,6 +3,8 @@
 import json
 from importlib.metadata import version
 
+import pytest
+
 from tests.process.conftest import Project
 
 LATE = """
@@ -69,6 +71,7 @@ torch_training.train(seed=42)
 """
 
 
+@pytest.mark.slow
 def test_flags_that_the_script_overrides(project: Project) -> None:
     project.write("train.py", UNDOES)
     flags = ["python-random-seed", "numpy-seed", "torch-seed", "torch-deterministic-algorithms"]

@@ -40,24 +40,26 @@ def source(line: int, kind: str, call: str = "", generators: tuple[str, ...] = (
     return {**found, "generators": [*generators], "suspect": suspect, "condition": ""}
 
 
+@pytest.mark.slow
 def test_a_generator_without_a_seed(project: Project) -> None:
     done = audit(project, "2", "")
     assert done.code == 1
     assert sources(done) == [source(11, "unseeded", "numpy.random.default_rng")]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_flag_removes_the_source_that_it_fixes(project: Project) -> None:
     done = audit(project, "time.time_ns()", "", "--flag", "numpy-default-rng")
     assert sources(done) == [source(10, "clock", "torch.manual_seed")]
 
 
+@pytest.mark.slow
 def test_a_deterministic_training_names_nothing(project: Project) -> None:
     done = audit(project, "2", "3")
     assert (done.code, sources(done)) == (0, [])
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_file_in_a_copy_has_its_original_name(project: Project) -> None:
     done = audit(project, "2", "", "--isolate")
     assert sources(done) == [source(11, "unseeded", "numpy.random.default_rng")]
@@ -133,6 +135,7 @@ detaudit.record(loss=total, weights=[total])
 """
 
 
+@pytest.mark.slow
 def test_global_generators_that_are_unseeded_in_this_process(project: Project) -> None:
     project.write("train.py", UNSEEDED)
     python = source(7, "unseeded", "random.random", ("random",))
@@ -202,6 +205,7 @@ def test_what_computes_without_training_has_its_lines_and_its_file_named(project
         assert "culprit: sample.py:2 in a file, cause: seed" in traced.out
 
 
+@pytest.mark.slow
 def test_a_file_that_no_other_run_writes_is_not_advised(project: Project) -> None:
     project.write(
         "sample.py",

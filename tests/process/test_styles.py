@@ -200,6 +200,7 @@ MIXED = [
 """Styles that one process can mix: once an optimizer was recorded, the first two steps by hand count as one."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("styles", MIXED, ids=lambda styles: styles[0])
 def test_styles_in_one_process(project: Project, styles: list[str]) -> None:
     scripts = [COMMON + STYLES[style][1] + ("" if style == "torch-func" else END) for style in styles]

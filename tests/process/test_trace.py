@@ -236,6 +236,7 @@ def test_a_failing_script_is_inconclusive(project: Project) -> None:
     assert done.json["culprit"] is None
 
 
+@pytest.mark.slow
 def test_every_format_names_the_line(project: Project) -> None:
     project.write("train.py", script("order = np.random.default_rng().random(50)"))
     project.detaudit("trace", "train.py", "--out", "results")
@@ -268,7 +269,7 @@ NUMBER = """
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_number_from_the_clock_is_no_kernel(project: Project) -> None:
     path = project.write("train.py", NUMBER)
     done = project.detaudit("trace", "train.py", "--format", "json")

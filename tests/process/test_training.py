@@ -66,7 +66,7 @@ TAPE = """
     ("text", "framework", "steps"),
     [
         (TORCH_OPTIMIZER, "torch", 4),
-        pytest.param(KERAS_FIT, "tensorflow", 8, marks=pytest.mark.full),
+        pytest.param(KERAS_FIT, "tensorflow", 8, marks=pytest.mark.slow),
         pytest.param(TAPE, "tensorflow", 5, marks=pytest.mark.slow),
     ],
     ids=["torch", "keras-fit", "gradient-tape"],
@@ -214,6 +214,7 @@ def test_fail_fast_stops_at_the_first_difference(project: Project, unseeded: str
     assert len(done.json["groups"][0]["runs"]) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["json", pytest.param("torch", marks=pytest.mark.full)])
 def test_fixed_addresses_order_sets_of_objects(project: Project, library: str) -> None:
     project.write(

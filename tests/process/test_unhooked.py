@@ -96,7 +96,7 @@ def test_a_file_that_only_the_first_run_writes(project: Project) -> None:
         assert not (project.folder / "m").exists()
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_scikit_learn_and_joblib(project: Project) -> None:
     project.write(
         "train.py",

@@ -46,7 +46,7 @@ def test_a_child_without_the_recorder_leaves_the_audit_inconclusive(project: Pro
     assert (reason["kind"], [one["why"] for one in reason["unseen"]]) == ("trainings-unseen", [why])
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_helpers_without_a_framework_do_not_count(project: Project) -> None:
     project.write(
         "train.py",

@@ -64,6 +64,7 @@ KERAS = """
 """
 
 
+@pytest.mark.slow
 def test_a_training_is_ended_after_a_step(project: Project) -> None:
     project.write("train.py", ENDLESS + '    import atexit; atexit.register(open, "left", "w")\n    train()\n')
     done = project.detaudit("run", "train.py", "--runs", "2", "--until", "40")
@@ -103,6 +104,7 @@ def test_the_first_run_sets_the_step(project: Project) -> None:
     assert [run["through"] for run in group["runs"]] == [group["through"]] * 2
 
 
+@pytest.mark.slow
 def test_what_the_script_overrides_is_known_though_it_never_ends(project: Project) -> None:
     project.write("train.py", ENDLESS + "    torch.use_deterministic_algorithms(False)\n    train()\n")
     done = project.run("train.py", "--runs", "2", "--until", "10", "--flag", "torch-deterministic-algorithms")
@@ -165,6 +167,7 @@ def test_a_bisection_ends_its_runs(project: Project) -> None:
     assert {group["through"] for group in done.json["groups"]} == {5}
 
 
+@pytest.mark.slow
 def test_a_check_and_a_comparison(project: Project) -> None:
     project.write("train.py", ENDLESS + "    train()\n")
     config = '[tool.detaudit.audits.small]\ncommand = "train.py"\nruns = 2\nuntil = {}\n'

@@ -43,7 +43,7 @@ def lines(folder: Path, kind: str) -> list[dict[str, Any]]:
     return [line for line in found if line["k"] == kind]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "dtype", "names"),
     [
@@ -81,7 +81,7 @@ def test_fits_of_estimators_list_no_weights(project: Project) -> None:
     assert lines(project.folder / "out", "weights") == []
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_report_of_an_unseeded_training_shows_which_weights_differ(project: Project) -> None:
     project.write("train.py", TORCH.format(seed=""))
     done = project.detaudit("run", "train.py", "--runs", "3", "--format", "html", "--out", "out")
@@ -100,7 +100,7 @@ def test_a_report_of_an_unseeded_training_shows_which_weights_differ(project: Pr
     assert "The losses are of type float32" in done.out
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_report_of_a_seeded_training_asks_for_no_weights_that_differ(project: Project) -> None:
     project.write("train.py", TORCH.format(seed="torch.manual_seed(0)"))
     done = project.detaudit("run", "train.py", "--runs", "2", "--format", "html", "--out", "out")

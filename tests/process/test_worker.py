@@ -68,6 +68,7 @@ def test_a_hash_seed_of_the_caller_does_not_hide_a_difference(project: Project) 
     assert "PYTHONHASHSEED" not in done.json["environment"]["variables"]
 
 
+@pytest.mark.slow
 def test_with_trees_event_logs_are_fetched_of_runs_that_differ(project: Project) -> None:
     project.write("train.py", "import training\ntraining.train(steps=600, seed=hash('x') % 1000)\n")
     planned(project, "--records", "trees", "--recipe", "seeds", "--recipe", "none", runs=2)
@@ -89,6 +90,7 @@ def test_with_trees_event_logs_are_fetched_of_runs_that_differ(project: Project)
     assert "Copy it back to shared" in gone.err
 
 
+@pytest.mark.slow
 def test_a_recipe_travels(project: Project) -> None:
     project.write("train.py", HASH)
     planned(project, "--recipe", "none", "--recipe", "seeds", runs=2)

@@ -110,6 +110,16 @@ def test_threads_share_generators_and_do_not_seed_them(tmp_path: Path) -> None:
     assert after(BY_NAME["worker-seed"], text, tmp_path) == text
 
 
+def test_estimators_of_workers_are_seeded_though_their_methods_have_the_name_of_the_function(tmp_path: Path) -> None:
+    text = (
+        "from sklearn.linear_model import SGDClassifier\n\n\n"
+        "def fit(k):\n    return SGDClassifier().fit(x[k::4], y[k::4])\n\n\n"
+        "models = Parallel(2)(delayed(fit)(k) for k in range(4))\n"
+    )
+    changed = after(BY_NAME["estimator-seed"], text, tmp_path)
+    assert changed == text.replace("SGDClassifier()", "SGDClassifier(random_state=k)")
+
+
 @pytest.mark.parametrize("call", ["delayed(draw)(n) for n in rows", "delayed(draw)(1) for n in range(6)", "draw(1)"])
 def test_workers_whose_calls_may_be_given_the_same_number_are_not_seeded(call: str, tmp_path: Path) -> None:
     text = "def draw(n):\n    return np.random.normal()\n\n\nrows = Parallel(2)(CALL)\n".replace("CALL", call)

@@ -143,7 +143,7 @@ def test_other_threads_are_recorded(ops: list[OpLine]) -> None:
     assert "# in a thread" in line(first)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_task_of_a_pool_is_identified_by_its_number(tmp_path: Path) -> None:
     script = """
 import torch
@@ -242,7 +242,7 @@ for _ in range(2):
     assert len({digest for digest, _, _ in changed.outs}) > 1
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_compiled_region_keeps_its_results_and_operations_outside_are_recorded(tmp_path: Path) -> None:
     script = """
 import torch
