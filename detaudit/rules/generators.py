@@ -269,14 +269,19 @@ class WorkerSeed(Rule):
             return None
         first = function.body[1 if ast.get_docstring(function, clean=False) is not None else 0 :][:1]
         names = indexes(page.reader, first[0]) if first else None
-        if not names or len(names) != 1 or first[0].lineno == function.lineno or any(map(_THREADED.search, page.lines)):
+        if not names or len(names) != 1 or first[0].lineno == function.lineno or _uses_threads(page):
             return UNSAFE
         start, _ = page.span(first[0])
         called = f"{ast.unparse(node.func.value)}.{_GLOBAL[module]}"
         return Fix(((start, start, f"{called}({names[0]})\n{' ' * first[0].col_offset}"),))
 
 
-_THREADED = re.compile(r"\bThreadPool|\bthreading\b|[\"']threads[\"']")
+def _uses_threads(page: SourceText) -> bool:
+    """Whether a file makes a pool of threads, or tells joblib to."""
+    nodes = list(ast.walk(page.reader.tree))
+    pools = any(isinstance(one, ast.Call) and last(one.func) in ("ThreadPool", "ThreadPoolExecutor") for one in nodes)
+    return pools or any(isinstance(one, ast.Constant) and one.value in ("threads", "threading") for one in nodes)
+
 
 _GLOBAL = {"random": "seed", "numpy.random": "seed", "torch": "manual_seed"}
 """The modules whose functions draw from global generators, and what seeds those."""
