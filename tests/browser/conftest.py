@@ -57,8 +57,8 @@ COMMANDS = {
 
 
 @pytest.fixture(scope="session")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return the HTML reports of real audits."""
+def pages(tmp_path_factory: pytest.TempPathFactory, browser: chromium.Chromium) -> dict[str, Path]:
+    """Return the HTML reports of real audits, which are made only if there is a ``browser``."""
     folder = tmp_path_factory.mktemp("pages") / "project"
     folder.mkdir()
     project = Project(folder)

@@ -25,9 +25,11 @@ CALLS = [(block.place, call) for page in PAGES.values() for block in page for ca
 SHORT = [name for name, page in PAGES.items() if any(block.runs and not block.full for block in page)]
 LONG = [name for name, page in PAGES.items() if any(block.runs and block.full for block in page)]
 LENGTHY = {
+    "docs/evidence.md",
     "docs/how-to/another-machine.md",
     "docs/how-to/ci.md",
     "docs/how-to/dataloader-workers.md",
+    "docs/how-to/ddp.md",
     "docs/how-to/once-in-twenty-runs.md",
     "docs/how-to/resume.md",
     "docs/how-to/takes-a-day.md",
@@ -35,7 +37,7 @@ LENGTHY = {
     "docs/tutorial.md",
 }
 """Pages whose short commands take half a minute and more together, so that only ``make test-pages`` runs them."""
-WITH_FULL = {"docs/evidence.md", "docs/how-to/cluster.md", "docs/how-to/ddp.md"}
+WITH_FULL = {"docs/how-to/cluster.md"}
 """Pages whose short commands take a quarter of a minute, so that ``make test-full`` runs them."""
 
 NOT_HERE = [block for page in PAGES.values() for block in page if block.not_here]

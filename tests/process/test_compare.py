@@ -54,6 +54,7 @@ def compare(project: Project, *words: str) -> Finished:
     return project.detaudit("compare", "--format", "json", *words)
 
 
+@pytest.mark.slow
 def test_the_same_script_twice(trained: Project) -> None:
     audit(trained, "after", "0", "0.1")
     done = compare(trained, "before", "after")
@@ -65,6 +66,7 @@ def test_the_same_script_twice(trained: Project) -> None:
     assert "identical: bit-identical at the end and at all 6 steps recorded on both sides\n" in table.out
 
 
+@pytest.mark.slow
 def test_another_seed(trained: Project) -> None:
     audit(trained, "after", "1", "0.1")
     done = compare(trained, "before", "after")
@@ -109,6 +111,7 @@ def test_another_learning_rate(trained: Project) -> None:
     assert (markdown.code, "**different**: the hyperparameters first differ at step 1" in markdown.out) == (1, True)
 
 
+@pytest.mark.slow
 def test_files_that_differ_are_named(project: Project) -> None:
     for number, row in enumerate(("1,0.25", "1,0.5")):
         lines = "".join(f"open({name!r}, 'w').write('row,value\\n{row}\\n')\n" for name in ("a.csv", "b.csv", "c.csv"))
@@ -126,6 +129,7 @@ def test_files_that_differ_are_named(project: Project) -> None:
     assert "<dt>python</dt>" in page
 
 
+@pytest.mark.slow
 def test_a_baseline(trained: Project) -> None:
     baseline = thinned(load(str(trained.folder / "before")).recording)
     write_lock(trained.folder / "detaudit.lock.json", {"digits": baseline})

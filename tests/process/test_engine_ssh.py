@@ -114,6 +114,7 @@ def test_a_machine_that_is_planted_to_differ_is_found(hosts: Hosts) -> None:
     assert hosts.run("--spread", "--across", "warn", hosts="a,b,c").code == 0
 
 
+@pytest.mark.slow
 def test_a_machine_that_disagrees_with_itself_is_nondeterministic(hosts: Hosts) -> None:
     another(hosts.folder, "c", "planted")
     hosts.project.write("train.py", AND_OF_THE_RUN)

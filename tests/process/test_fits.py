@@ -234,7 +234,7 @@ ON_FEATURES = "    RandomForestClassifier(5, random_state=SEED).fit(encoder(inpu
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("seed", ["0", "None"])
+@pytest.mark.parametrize("seed", ["0", pytest.param("None", marks=pytest.mark.slow)])
 def test_a_forest_on_the_features_of_an_encoder_is_part_of_the_verdict(project: Project, seed: str) -> None:
     project.write("train.py", DATA + TORCH + ON_FEATURES.replace("SEED", seed))
     done = project.run("train.py", "--runs", "2")

@@ -107,6 +107,7 @@ def test_matching_runs_of_earlier_audits_are_counted(project: Project, rare: Run
     assert found["confidence"]["max_differing_rate"] == pytest.approx(1 - 0.05 ** (1 / 5))
 
 
+@pytest.mark.slow
 def test_runs_at_once_are_another_training(project: Project, rare: Run) -> None:
     assert rare(before=3).code == 1
     at_once = ("run", "train.py", "--runs", "2", "--jobs", "2")

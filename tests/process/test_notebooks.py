@@ -114,6 +114,7 @@ def test_fix_writes_the_cell_and_nothing_else(project: Project) -> None:
     assert (project.folder / "applied" / "before-deep_thesis.ipynb").read_text() == before
 
 
+@pytest.mark.slow
 def test_a_trace_names_the_cell(project: Project) -> None:
     shutil.copy(SHAPES / "unseeded_data.ipynb", project.folder)
     done = project.detaudit("trace", "unseeded_data.ipynb")

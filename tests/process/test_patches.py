@@ -48,6 +48,7 @@ def test_unseeded_generators_of_python_and_torch(project: Project) -> None:
         assert [source["line"] for source in left] == lines
 
 
+@pytest.mark.slow
 def test_listings(project: Project) -> None:
     memory = Path("/dev/shm")
     if not os.access(memory, os.W_OK):

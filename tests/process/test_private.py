@@ -47,7 +47,7 @@ def open_to_others(folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("umask", [0o000, 0o022])
+@pytest.mark.parametrize("umask", [0o000, pytest.param(0o022, marks=pytest.mark.slow)])
 def test_only_the_user_may_read_results(project: Project, umask: int) -> None:
     project.write("train.py", WRITES_A_FILE)
     assert project.detaudit("run", "train.py", "--runs", "2", umask=umask).code == 1

@@ -29,6 +29,7 @@ def failed_at_record(run: int, error: str) -> dict[str, object]:
     return {**about, "where": "detaudit.record", "error": error}
 
 
+@pytest.mark.slow
 def test_a_training_in_numpy(project: Project) -> None:
     project.write("train.py", GRADIENT_DESCENT.replace("SEEDED", "np.random"))
     done = project.run("train.py", "--runs", "2", "--recipe", "none", "--recipe", "seeds", "--out", "results")

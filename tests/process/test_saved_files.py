@@ -154,6 +154,7 @@ def test_without_files(project: Project) -> None:
     assert "detaudit run train.py --runs 2 --no-files" in text
 
 
+@pytest.mark.slow
 def test_equal_files_prove_nothing_but_those_that_are_named(project: Project) -> None:
     same = audit(project, "", "--no-files")[1]
     assert same["verdict"] == "deterministic"

@@ -132,6 +132,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_tensorflow_and_keras(project: Project) -> None:
     project.write("train.py", KERAS)
     done = project.run("train.py", "--runs", "1", "--flag", "tensorflow-op-determinism")

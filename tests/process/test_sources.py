@@ -223,6 +223,7 @@ def test_a_file_that_no_other_run_writes_is_not_advised(project: Project) -> Non
     assert "cause: seed" in project.detaudit("trace", "sample.py").out
 
 
+@pytest.mark.slow
 def test_a_set_is_sorted_in_a_script_that_imports_no_framework(project: Project) -> None:
     words = "words = {'a', 'bb', 'ccc', 'dddd', 'eeeee', 'ffffff'}\nopen('out.txt', 'w').write(' '.join(words))\n"
     project.write("words.py", words)
@@ -248,6 +249,7 @@ print(cross_validate(ExtraTreeClassifier(), x, y)["test_score"].sum())
     assert (named["line"], named["kind"], named["call"]) == (7, "unseeded", "sklearn.cross_validate")
 
 
+@pytest.mark.slow
 def test_a_split_that_draws_from_the_global_generator_is_named(project: Project) -> None:
     project.write(
         "split.py",

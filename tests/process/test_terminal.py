@@ -75,6 +75,7 @@ def test_colors_on_a_terminal(project: Project, seeded: str, env: dict[str, str]
         assert bool(styled) == colors, words
 
 
+@pytest.mark.slow
 def test_colors_can_be_forced_and_change_no_word(project: Project, unseeded: str) -> None:
     project.detaudit("run", unseeded, "--runs", "2", "--out", "results")
     forced, both, plain = (

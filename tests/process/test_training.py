@@ -300,12 +300,12 @@ STAGED = """
     [
         pytest.param("INPUT", "features = features + late", "batch", marks=pytest.mark.full),
         ("GRADIENT", "model.layers[0].bias.grad += late", "backward"),
-        pytest.param("INPUT", "targets = targets + late", "batch", marks=pytest.mark.full),
+        pytest.param("INPUT", "targets = targets + late", "batch", marks=pytest.mark.slow),
         pytest.param(
-            "INPUT", "targets, error = targets + late, torch.nn.functional.mse_loss", "batch", marks=pytest.mark.full
+            "INPUT", "targets, error = targets + late, torch.nn.functional.mse_loss", "batch", marks=pytest.mark.slow
         ),
         pytest.param("INPUT", "np.random.seed(int(1 + late * 1e6))", "rng", marks=pytest.mark.full),
-        pytest.param("LOSS", "loss = loss * (1 + late)", "forward", marks=pytest.mark.full),
+        pytest.param("LOSS", "loss = loss * (1 + late)", "forward", marks=pytest.mark.slow),
         pytest.param("WEIGHTS", "with torch.no_grad(): model.layers[0].bias += late", None, marks=pytest.mark.full),
     ],
     ids=["inputs", "gradients", "targets", "targets of a function", "generator", "loss", "weights"],

@@ -94,8 +94,8 @@ def test_a_difference_before_the_step_is_found_and_one_after_it_is_not(project: 
 def test_the_first_run_sets_the_step(project: Project) -> None:
     project.write("train.py", ENDLESS + "    train()\n")
     started = time.monotonic()
-    assert project.run("train.py", "--runs", "2", "--until", "1").code == 0
-    long_enough = round(time.monotonic() - started)  # for the first step: this machine needed it for that of two runs
+    subprocess.run([sys.executable, "-c", "import torch"], check=True)
+    long_enough = 2 + round(2 * (time.monotonic() - started))  # for the first step, also on a busy machine
     done = project.run("train.py", "--runs", "2", "--until", f"{long_enough}s")
     assert time.monotonic() - started < 60 + 4 * long_enough
     assert done.code == 0, done.out

@@ -45,6 +45,7 @@ def copied(project: Project, name: str) -> str:
     return name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variation", SCRIPTS)
 def test_only_the_variation_that_changes_the_training_is_named(project: Project, variation: str) -> None:
     script = project.write("train.py", SCRIPTS[variation])
@@ -77,6 +78,7 @@ def test_a_sorted_set_is_robust(project: Project) -> None:
     assert done.json["groups"][1]["varied"][0]["values"][:2] == ["PYTHONHASHSEED=0", "PYTHONHASHSEED=1"]
 
 
+@pytest.mark.slow
 def test_all_standard_variations_are_active_by_default(project: Project) -> None:
     project.write("train.py", "import detaudit\ndetaudit.record(loss=1.0, weights=[0.5])\n")
     done = bisect(project, "train.py")

@@ -100,6 +100,7 @@ def test_a_recipe_travels(project: Project) -> None:
     assert [group["verdict"] for group in done.json["groups"]] == ["nondeterministic", "deterministic"]
 
 
+@pytest.mark.slow
 def test_files_that_runs_save_are_compared(project: Project, seeded: str) -> None:
     save = "numpy.save('model.npy', numpy.array([random.SystemRandom().random()]))"
     project.write("train.py", f"import random, numpy, training\ntraining.train(seed=0)\n{save}\n")
@@ -154,6 +155,7 @@ def test_a_worker_that_is_killed_leaves_no_process(project: Project) -> None:
     assert not trained.is_running()
 
 
+@pytest.mark.slow
 def test_the_wait_for_runs(project: Project, seeded: str) -> None:
     planned(project, runs=2)
     assert work(project, 1).code == 0
