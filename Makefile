@@ -92,7 +92,7 @@ test-full: $(VENV)/.dev ## Run the process tests that `make test` leaves out, an
 test-pages: $(VENV)/.dev ## Run every command of the documentation; some races need an idle machine (half an hour)
 	$(BIN)/python -m pytest tests/docs -m pages
 
-test-slow: $(VENV)/.dev ## Test every way to train, with TensorFlow too (an hour)
+test-slow: $(VENV)/.dev ## Test every way to train, with TensorFlow too, and the slowest process tests (two hours)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 test-ecosystem: $(VENV)/.ecosystem ## Test with Lightning, transformers, JAX and others (half an hour)
