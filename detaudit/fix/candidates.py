@@ -145,7 +145,7 @@ def _in_code(flag: Flag, catalogue: Catalogue, tree: Tree, training: Training) -
             module, line = _named(page, name)
             lines.append(f"{line} = {value!r}")
             needs += module
-    if Cause.SEED in flag.causes and any(map(_SPAWNED.search, page.lines)) and _WORKERS & {*map(last, _called(page))}:
+    if Cause.SEED in flag.causes and _spawns(page):
         return ()  # each worker imports this file, and would draw the same numbers
     present = {line.rstrip() for line in page.lines}  # in a function, it may run too late
     if all(line in present for line in lines):
@@ -156,6 +156,13 @@ def _in_code(flag: Flag, catalogue: Catalogue, tree: Tree, training: Training) -
 
 _SPAWNED = re.compile(r"""["'](?:spawn|forkserver)["']""")
 _WORKERS = {"Pool", "Process", "ProcessPoolExecutor"}
+
+
+def _spawns(page: SourceText) -> bool:
+    """Whether a file starts processes that import it: by a method of multiprocessing, or by that of torch."""
+    if any(page.full(function) == "torch.multiprocessing.spawn" for function in _called(page)):
+        return True
+    return any(map(_SPAWNED.search, page.lines)) and not _WORKERS.isdisjoint(map(last, _called(page)))
 
 
 def _called(page: SourceText) -> Iterator[ast.expr]:

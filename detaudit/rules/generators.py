@@ -258,12 +258,9 @@ class WorkerSeed(Rule):
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             return None
-        module, function = page.full(node.func).rpartition(".")[0], page.reader.scope(node)
-        if (
-            module not in _GLOBAL
-            or not isinstance(function, ast.FunctionDef)
-            or not is_handed_on(page.reader, function)
-        ):
+        drawn, function = page.full(node.func), page.reader.scope(node)
+        module = next((one for one in _GLOBAL if drawn.startswith(f"{one}.")), None)
+        if module is None or not isinstance(function, ast.FunctionDef) or not is_handed_on(page.reader, function):
             return None
         if any(isinstance(one, ast.Call) and last(one.func) in _SEEDING for one in ast.walk(function)):
             return None
@@ -272,8 +269,13 @@ class WorkerSeed(Rule):
         if not names or len(names) != 1 or first[0].lineno == function.lineno or _uses_threads(page):
             return UNSAFE
         start, _ = page.span(first[0])
-        called = f"{ast.unparse(node.func.value)}.{_GLOBAL[module]}"
-        return Fix(((start, start, f"{called}({names[0]})\n{' ' * first[0].col_offset}"),))
+        name = ast.unparse(node.func).partition(".")[0]
+        full = page.imports.get(name, name)
+        if not f"{module}.".startswith(f"{full}."):  # nn, of torch
+            name, full = next((local for local, one in page.imports.items() if one == module), module), module
+        called = f"{name}{module.removeprefix(full)}.{_GLOBAL[module]}"
+        needs = () if module in page.imports.values() or full != module else (f"import {module}",)
+        return Fix(((start, start, f"{called}({names[0]})\n{' ' * first[0].col_offset}"),), needs)
 
 
 def _uses_threads(page: SourceText) -> bool:

@@ -16,6 +16,9 @@ _MAPS = {"map", "imap", "imap_unordered"}
 _SUBMITS = {"submit", "apply_async"}
 """Functions that call their first argument, with each element of the next one or with that itself."""
 
+_STARTS = {"spawn"}
+"""Functions that call their first argument in processes, with the number of each (torch.multiprocessing)."""
+
 _CALLS = {"delayed"}
 """Functions that return their argument to be called."""
 
@@ -55,7 +58,9 @@ def is_handed_on(reader: Reader, function: ast.FunctionDef) -> bool:
     """Whether a function is used once: given to something that calls it, maybe in another process."""
     uses = _loads(reader, function)
     call = reader.parent(uses[0]) if len(uses) == 1 else None
-    return isinstance(call, ast.Call) and call.args[:1] == uses and _name(call.func) in _CALLS | _MAPS | _SUBMITS
+    return (
+        isinstance(call, ast.Call) and call.args[:1] == uses and _name(call.func) in _CALLS | _MAPS | _SUBMITS | _STARTS
+    )
 
 
 def is_of_item(reader: Reader, node: ast.AST) -> bool:
@@ -155,8 +160,10 @@ def _numbers_calls(reader: Reader, function: _Function | ast.Lambda, place: int,
         return False
     given = call.args
     if call.func is not use:
-        if given[:1] != [use] or _name(call.func) not in _MAPS | _SUBMITS:
+        if given[:1] != [use] or _name(call.func) not in _MAPS | _SUBMITS | _STARTS:
             return False
+        if _name(call.func) in _STARTS:
+            return place == 0 and _indexes(reader, call, calls) == ()
         if _name(call.func) in _MAPS:  # map(draw, range(6))
             return place == 0 and _is_range(given[1:2]) and _indexes(reader, call, calls) == ()
         given = given[1:]

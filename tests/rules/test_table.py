@@ -124,3 +124,21 @@ def test_estimators_of_workers_are_seeded_though_their_methods_have_the_name_of_
 def test_workers_whose_calls_may_be_given_the_same_number_are_not_seeded(call: str, tmp_path: Path) -> None:
     text = "def draw(n):\n    return np.random.normal()\n\n\nrows = Parallel(2)(CALL)\n".replace("CALL", call)
     assert after(BY_NAME["worker-seed"], text, tmp_path) == text
+
+
+@pytest.mark.parametrize(
+    ("imports", "drawn", "seed"),
+    [
+        ("import torch, torch.multiprocessing as mp", "torch.nn.Linear(4, 1)", "torch.manual_seed(rank)"),
+        ("import torch as th\nimport torch.multiprocessing as mp", "th.rand(3)", "th.manual_seed(rank)"),
+        ("from torch import nn\nimport torch.multiprocessing as mp", "nn.Linear(4, 1)", "torch.manual_seed(rank)"),
+        ("import numpy.random as npr\nimport torch.multiprocessing as mp", "npr.rand(3)", "npr.seed(rank)"),
+    ],
+)
+def test_processes_that_torch_spawns_are_seeded_by_their_number(
+    imports: str, drawn: str, seed: str, tmp_path: Path
+) -> None:
+    text = f"{imports}\n\n\ndef train(rank, out):\n    x = {drawn}\n\n\nmp.spawn(train, args=(1,), nprocs=2)\n"
+    seeded = after(BY_NAME["worker-seed"], text, tmp_path)
+    assert seeded.removeprefix("import torch\n") == text.replace("    x =", f"    {seed}\n    x =")
+    assert ("import torch\n" in seeded) == ("import nn" in text)
