@@ -68,7 +68,7 @@ def next_steps(
         named, comparable = dataclasses.replace(settings, artifacts=(file,)), True
     differs = Verdict.NONDETERMINISTIC in verdicts or any(isinstance(one.reason, EarlierRunsDiffer) for one in groups)
     doubts = (one for group in groups for run in group.runs for one in run.warnings)
-    failed_after = next((one for one in doubts if isinstance(one, FailedAfterLeftovers)), None)
+    failed_after = next((one for one in doubts if isinstance(one, FailedAfterLeftovers) and not one.outside), None)
     if (leftovers or failed_after is not None) and not settings.isolate:
         isolated = command(dataclasses.replace(settings, isolate=True), "--runs", str(settings.runs))
         if failed_after is not None and not failed_after.more:  # a copy of the folder would have them too

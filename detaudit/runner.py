@@ -585,15 +585,14 @@ class Runner:
         if run.status is Status.OK:
             self._finished.setdefault(recipe, run.id)
         finished = self._finished.get(recipe, 0)
-        if not finished or run.status is not Status.FAILED or self._settings.isolate:
-            return run
         paths = self._left.to_put_aside(one for one in self._left.left if one.path in known)
-        if not paths:
+        if not finished or run.status is not Status.FAILED or not paths:
             return run
+        outside = not all(Path(path).is_relative_to(os.path.realpath(spec.cwd)) for path in paths)
         self._finished[recipe] = 0
         names = [shown_path(path, self._settings.cwd) for path in paths]
         shown, more = tuple(names[:_SHOWN]), max(0, len(names) - _SHOWN)
-        warning = FailedAfterLeftovers(run=run.id, finished=finished, files=shown, more=more)
+        warning = FailedAfterLeftovers(run=run.id, finished=finished, files=shown, more=more, outside=outside)
         return msgspec.structs.replace(run, warnings=(*run.warnings, warning))
 
     def record(self, spec: RunSpec, processes: Sequence[log.Process], *, to_its_end: bool) -> RunRecord:

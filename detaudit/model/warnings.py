@@ -177,17 +177,23 @@ class LeftoverFilesRead(Warning, frozen=True, kw_only=True):
 
 
 class FailedAfterLeftovers(Warning, frozen=True, kw_only=True):
-    """A run failed where run ``finished`` did not, and found files that earlier runs left; ``more`` are not listed."""
+    """A run failed where run ``finished`` did not, and found files that earlier runs left; ``more`` are not listed.
+
+    Some may be ``outside`` of the working directory.
+    """
 
     finished: int
     files: tuple[str, ...]
     more: int = 0
+    outside: bool = False
 
     def text(self) -> str:
+        cure = "use --isolate, so that each run has its own copy"
+        if self.outside:
+            cure = "let the script write them below the working directory, of which --isolate gives each run a copy"
         return (
             f"it failed where run {self.finished} did not, and found files that earlier runs left "
-            f"({shortened(self.files, self.more)}), which may be why. Remove them and use --isolate, so that each run "
-            "has its own copy."
+            f"({shortened(self.files, self.more)}), which may be why. Remove them and {cure}."
         )
 
 

@@ -165,3 +165,17 @@ def test_a_run_that_fails_on_what_an_earlier_one_left_says_so(project: Project) 
     )
     shutil.rmtree(project.folder / "out")
     assert project.run("train.py", "--runs", "3", "--isolate").code == 0
+
+
+def test_what_lies_outside_of_the_working_directory_is_no_matter_of_a_copy(project: Project, tmp_path: Path) -> None:
+    text = f"import os, training\nos.mkdir({str(tmp_path / 'out')!r})\ntraining.train(seed=0)\n"
+    project.write("train.py", text + f"open({str(tmp_path / 'out' / 'x')!r}, 'w').write('done')\n")
+    done = project.run("train.py", "--runs", "2", "--isolate")
+    assert done.code == 1
+    (warning,) = done.json["warnings"]
+    assert (warning["kind"], warning["files"], warning["outside"]) == (
+        "failed-after-leftovers",
+        [str(tmp_path / "out")],
+        True,
+    )
+    assert "isolate" not in [step["purpose"] for step in done.json["next_steps"]]
