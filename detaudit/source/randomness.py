@@ -40,7 +40,7 @@ class Reader:
         self._bound: dict[ast.AST, dict[str, list[ast.expr | None]]] = {}
         self._sorted: set[tuple[ast.AST, str]] = set()
         self._loads: dict[str, list[ast.Name]] = {}
-        self._functions: dict[str, list[Function]] = {}
+        self._functions: dict[str, list[ast.FunctionDef]] = {}
         for node in ast.walk(tree):
             self._bind(node)
         self._looked_up: set[tuple[ast.AST, str]] = set()
@@ -86,7 +86,7 @@ class Reader:
                 self._bind_name(self.scope(node), name, None)
             case ast.Name(id=name, ctx=ast.Load()):
                 self._loads.setdefault(name, []).append(node)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            case ast.FunctionDef(name=name) if self.scope(node) is self.tree:
                 self._functions.setdefault(name, []).append(node)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="sort")):
                 self._sorted.add((self.scope(node), name))
@@ -177,7 +177,7 @@ class Reader:
         return [passed(call, at, name) or default for call in calls] or [None]
 
     def _returns_sets(self, name: str) -> bool:
-        """Whether a name is that of one function of the file, which returns nothing but sets."""
+        """Whether a name is that of one function at the top of the file, which returns nothing but sets."""
         functions = self._functions.get(name, ())
         if len(functions) != 1:
             return False

@@ -84,6 +84,7 @@ def test_a_set_that_each_call_passes_to_a_parameter(parameters: str, call: str) 
         "def f(s=()):\n    for w in s: g(w)\nf()",
         "def f(s):\n    return f(s)\nfor w in f(words): g(w)",
         "def unique():\n    if words: return set(words)\n    return []\nfor w in unique(): f(w)",
+        "class Words:\n    def unique(self): return set(self.words)\nfor w in unique(): f(w)",
         "def unique(): yield set(words)\nfor w in unique(): f(w)",
         "for w in {'a': 1}: f(w)",
         "class A:\n  def __hash__(self): return hash(self.name)",
