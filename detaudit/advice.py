@@ -67,7 +67,7 @@ def next_steps(
     if not comparable and (file := _differing_file(groups)):  # other commands compare such runs if they are told a file
         named, comparable = dataclasses.replace(settings, artifacts=(file,)), True
     differs = Verdict.NONDETERMINISTIC in verdicts or any(isinstance(one.reason, EarlierRunsDiffer) for one in groups)
-    doubts = (one for group in groups for run in group.runs for one in run.warnings)
+    doubts = (one for group in groups for one in _doubts(group))
     failed_after = next((one for one in doubts if isinstance(one, FailedAfterLeftovers) and not one.outside), None)
     if (leftovers or failed_after is not None) and not settings.isolate:
         isolated = command(dataclasses.replace(settings, isolate=True), "--runs", str(settings.runs))
@@ -94,6 +94,13 @@ def next_steps(
         NextStep(command=text, purpose=purpose, run=failed.id if failed and purpose is Purpose.READ_STDERR else None)
         for text, purpose in steps
     )
+
+
+def _doubts(group: Group) -> Iterator[Warning]:
+    """Yield what runs warn of, but for what a later run refuted: that one fails on what earlier ones left."""
+    last = max((run.id for run in group.runs if run.status is Status.OK), default=0)
+    for run in group.runs:
+        yield from (one for one in run.warnings if run.id > last or not isinstance(one, FailedAfterLeftovers))
 
 
 def may_vary(settings: Settings, reads: Sequence[Source], flags: Iterable[str] = ()) -> bool:
@@ -304,7 +311,7 @@ def warnings(
             if flag.state in (FlagOutcome.FAILED, FlagOutcome.UNAVAILABLE)
         ]
         doubts += [replace(one, recipe=name) for one in group.warnings]
-        doubts += [replace(one, recipe=name) for run in group.runs for one in run.warnings]
+        doubts += [replace(one, recipe=name) for one in _doubts(group)]
     if leftovers:
         shown_ = tuple(leftovers[:_SHOWN])
         doubts.append(LeftoverFilesRead(files=shown_, more=len(leftovers) - len(shown_), isolated=isolated))

@@ -312,7 +312,7 @@ class Runner:
         self._settled: set[str] = set()
         self._folders: set[str] = set()
         self._trained: dict[str, int] = {}
-        self._finished: dict[str, int] = {}
+        self._finished: dict[str, list[int]] = {}
         self.starts_fresh = False
         """Whether runs start without what earlier ones left, once any read it."""
         self._collector = Collector(settings.outputs)
@@ -580,19 +580,21 @@ class Runner:
         return msgspec.structs.replace(run, status=Status.NOT_RECORDED, errors=(error,))
 
     def _found_leftovers(self, run: Run, spec: RunSpec, known: Collection[str]) -> Run:
-        """Return a run; the first that failed where an earlier one did not says which ``known`` files it found."""
-        recipe = spec.recipe.name if spec.recipe else ""
+        """Return a run; one that failed right after the first that did not says which ``known`` files it found."""
+        finished = self._finished.setdefault(spec.recipe.name if spec.recipe else "", [])
         if run.status is Status.OK:
-            self._finished.setdefault(recipe, run.id)
-        finished = self._finished.get(recipe, 0)
-        paths = self._left.to_put_aside(one for one in self._left.left if one.path in known)
-        if not finished or run.status is not Status.FAILED or not paths:
+            finished.append(run.id)
+        if run.status is not Status.FAILED or len(finished) != 1:
+            return run
+        before = set(known)
+        paths = self._left.to_put_aside(one for one in self._left.left if one.path in before)
+        if not paths:
             return run
         outside = not all(Path(path).is_relative_to(os.path.realpath(spec.cwd)) for path in paths)
-        self._finished[recipe] = 0
+        finished.append(0)  # said once
         names = [shown_path(path, self._settings.cwd) for path in paths]
         shown, more = tuple(names[:_SHOWN]), max(0, len(names) - _SHOWN)
-        warning = FailedAfterLeftovers(run=run.id, finished=finished, files=shown, more=more, outside=outside)
+        warning = FailedAfterLeftovers(run=run.id, finished=finished[0], files=shown, more=more, outside=outside)
         return msgspec.structs.replace(run, warnings=(*run.warnings, warning))
 
     def record(self, spec: RunSpec, processes: Sequence[log.Process], *, to_its_end: bool) -> RunRecord:
