@@ -56,7 +56,7 @@ def starts_worker(reader: Reader, node: ast.AST) -> bool:
 
 def is_handed_on(reader: Reader, function: ast.FunctionDef) -> bool:
     """Whether a function is used once: given to something that calls it, maybe in another process."""
-    uses = _loads(reader, function)
+    uses = reader.uses(function)
     call = reader.parent(uses[0]) if len(uses) == 1 else None
     return (
         isinstance(call, ast.Call) and call.args[:1] == uses and _name(call.func) in _CALLS | _MAPS | _SUBMITS | _STARTS
@@ -147,7 +147,7 @@ def _parameters(reader: Reader, function: _Function | ast.Lambda, calls: frozens
 
 def _numbers_calls(reader: Reader, function: _Function | ast.Lambda, place: int, calls: frozenset[ast.AST]) -> bool:
     """Whether a function is called in one place, with the counter of the only loop around it as this parameter."""
-    uses = [function] if isinstance(function, ast.Lambda) else _loads(reader, function)
+    uses = [function] if isinstance(function, ast.Lambda) else reader.uses(function)
     if len(uses) != 1:
         return False
     use: ast.expr = uses[0]
@@ -180,13 +180,6 @@ def _function_args(function: _Function | ast.Lambda) -> list[ast.arg]:
 
 def _is_range(values: Sequence[ast.expr]) -> bool:
     return len(values) == 1 and isinstance(values[0], ast.Call) and _name(values[0].func) == "range"
-
-
-def _loads(reader: Reader, function: _Function) -> list[ast.expr]:
-    """Return where a function is used; of a method, where any of this name is."""
-    kinds = (ast.Name, ast.Attribute) if isinstance(reader.parent(function), ast.ClassDef) else (ast.Name,)
-    nodes = (node for node in ast.walk(reader.tree) if isinstance(node, kinds))
-    return [node for node in nodes if _name(node) == function.name and isinstance(node.ctx, ast.Load)]
 
 
 def _once(reader: Reader, function: _Function, calls: frozenset[ast.AST]) -> bool:

@@ -39,7 +39,7 @@ class Reader:
         self._parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
         self._bound: dict[ast.AST, dict[str, list[ast.expr | None]]] = {}
         self._sorted: set[tuple[ast.AST, str]] = set()
-        self._loads: dict[str, list[ast.Name]] = {}
+        self._loads: dict[str, list[ast.Name | ast.Attribute]] = {}
         self._functions: dict[str, list[ast.FunctionDef]] = {}
         for node in ast.walk(tree):
             self._bind(node)
@@ -66,6 +66,11 @@ class Reader:
         """
         return self._bindings(node)[1]
 
+    def uses(self, function: Function) -> list[ast.expr]:
+        """Return where a function is used; of a method, where any of this name is."""
+        method = isinstance(self.parent(function), ast.ClassDef)
+        return [node for node in self._loads.get(function.name, ()) if method or isinstance(node, ast.Name)]
+
     def scope(self, node: ast.AST) -> ast.AST:
         """Return the innermost function, class or module around a node."""
         node = self._parents.get(node, self.tree)
@@ -84,7 +89,7 @@ class Reader:
                 self._bind_target(target, None)
             case ast.arg(arg=name):
                 self._bind_name(self.scope(node), name, None)
-            case ast.Name(id=name, ctx=ast.Load()):
+            case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
                 self._loads.setdefault(name, []).append(node)
             case ast.FunctionDef(name=name) if self.scope(node) is self.tree:
                 self._functions.setdefault(name, []).append(node)
@@ -169,12 +174,15 @@ class Reader:
         if not isinstance(function, Function) or self.scope(function) is not self.tree:
             return [None]
         parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-        uses = self._loads.get(function.name, [])
+        uses = self.uses(function)
         calls = [call for use in uses if isinstance(call := self.parent(use), ast.Call) and call.func is use]
         if name not in (*parameters, *(one.arg for one in function.args.kwonlyargs)) or len(calls) < len(uses):
             return [None]
+        arguments = [one for call in calls for one in (*call.args, *call.keywords)]
+        if any(isinstance(one, ast.Starred) or getattr(one, "arg", "") is None for one in arguments):
+            return [None]  # *args, **kwargs
         at, default = parameters.index(name) if name in parameters else None, defaults(function.args).get(name)
-        return [passed(call, at, name) or default for call in calls] or [None]
+        return [_passed_by(call, at, name) or default for call in calls] or [None]
 
     def _returns_sets(self, name: str) -> bool:
         """Whether a name is that of one function at the top of the file, which returns nothing but sets."""
@@ -235,11 +243,10 @@ class Reader:
                 return False
 
 
-def passed(call: ast.Call, at: int | None, name: str) -> ast.expr | None:
+def _passed_by(call: ast.Call, at: int | None, name: str) -> ast.expr | None:
     """Return what a call passes to the parameter with this place and name, None if that is not said."""
     placed = call.args[at] if at is not None and at < len(call.args) else None
-    unknown = any(isinstance(one, ast.Starred) for one in call.args)
-    return None if unknown else placed or next((one.value for one in call.keywords if one.arg == name), None)
+    return placed or next((one.value for one in call.keywords if one.arg == name), None)
 
 
 def defaults(arguments: ast.arguments) -> dict[str, ast.expr]:

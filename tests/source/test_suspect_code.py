@@ -81,6 +81,8 @@ def test_a_set_that_each_call_passes_to_a_parameter(parameters: str, call: str) 
         "def f(s):\n    for w in s: g(w)\nf(sorted(words)); f(set(words))",
         "def f(s):\n    for w in s: g(w)\nf(set(words)); calls = [f]",
         "def f(s):\n    for w in s: g(w)\nf(*[set(words)])",
+        "def f(s={'a', 'b'}):\n    for w in s: g(w)\nf(*rest)",
+        "def f(s={'a', 'b'}):\n    for w in s: g(w)\nf(**rest)",
         "def f(s=()):\n    for w in s: g(w)\nf()",
         "def f(s):\n    return f(s)\nfor w in f(words): g(w)",
         "def unique():\n    if words: return set(words)\n    return []\nfor w in unique(): f(w)",
