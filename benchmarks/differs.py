@@ -2,11 +2,13 @@
 
 The training is a CNN on scikit-learn's digits, of more than a minute on the machine that measures. A random number is
 added to its input at its first step, at the one in the middle, or at its last. The time is that until a line on stderr
-says that two runs differ; if there is none, until the report. The report has to name the planted step.
+says that two runs differ; if there is none, until the report. What the audit does after that line is interrupted, and
+its report has to name the planted step.
 """
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,7 +27,7 @@ SAYS_SO = re.compile(r"\b(differs?|diverged?)\b")
 
 
 def known_s(words: Sequence[str], folder: Path) -> float:
-    """Return the seconds until a command says that runs differ."""
+    """Return the seconds until a command says that runs differ; then it is interrupted."""
     started, known, said = time.monotonic(), 0.0, ""
     with (
         (folder / "report").open("w") as report,
@@ -36,7 +38,8 @@ def known_s(words: Sequence[str], folder: Path) -> float:
             said += line
             if not known and SAYS_SO.search(line):
                 known = time.monotonic() - started
-    check(words, 1, process.returncode, said)
+                process.send_signal(signal.SIGINT)
+    check(words, 130 if known else 1, process.returncode, said)
     return known or time.monotonic() - started
 
 

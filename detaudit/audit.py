@@ -26,7 +26,6 @@ from detaudit.model import (
     Group,
     Recording,
     Run,
-    RunRecord,
     Source,
     Status,
     Verdict,
@@ -38,7 +37,6 @@ from detaudit.model.warnings import AuditStopped, RunsFailAlike, RunsLeftNothing
 from detaudit.runner import Limits, MakeRunner, Observer, Result, Runner, SideBySide, described
 from detaudit.runs import environment
 from detaudit.runs.inputs import Inputs
-from detaudit.runs.status import stopped
 from detaudit.source import machine_reads
 
 # What an audit knows so far: it takes in runs, wherever they were started, and is a report at any time.
@@ -225,7 +223,7 @@ class Auditor:
                         if finished is not None:
                             self._add(group, finished)
                         elif isinstance(error, KeyboardInterrupt):
-                            group.add(stopped(number, plan.spec(number)), (), RunRecord())
+                            group.add_interrupted(number, plan.spec(number))
                             self._audit.update(group)
                 raise
         if self._next_run(plan, group) is None:

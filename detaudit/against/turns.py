@@ -27,14 +27,12 @@ from detaudit.model import (
     NextStep,
     Parting,
     Recording,
-    RunRecord,
     Verdict,
 )
 from detaudit.model.against import NothingShared, SideDiffers, SideUnusable, StateShared
 from detaudit.model.fact import now
 from detaudit.runner import Observer, Result, Runner
 from detaudit.runs import environment
-from detaudit.runs.status import stopped
 
 A, B = store.SIDES
 
@@ -156,7 +154,7 @@ class Turns(Generic[S]):
                 try:
                     result = self._runner.run(number, spec)
                 except KeyboardInterrupt:
-                    side.group.add(stopped(number, spec), (), RunRecord())
+                    side.group.add_interrupted(number, spec)
                     side.audit = side.progress.report(interrupted=True)
                     raise
                 self._take(side, result)

@@ -19,14 +19,13 @@ from detaudit.errors import DetauditError, UsageError
 from detaudit.judge.group import GroupInProgress
 from detaudit.judge.policy import END, NONE, START, Flags, Length, OneRun, TrialOutcome, TrialResult
 from detaudit.launch.plan import GroupPlan, Settings
-from detaudit.model import UNHOOKED, Difference, Group, Run, RunRecord, Stage, Status, Verdict
+from detaudit.model import UNHOOKED, Difference, Group, Run, Stage, Status, Verdict
 from detaudit.model.problems import OutputsOpen
 from detaudit.notebooks.cells import code_of
 from detaudit.runner import Limits, Observer, Result, Runner, described
 from detaudit.runs import environment, log
 from detaudit.runs.inputs import Inputs
 from detaudit.runs.log import Process, loaded_files
-from detaudit.runs.status import stopped
 
 # Notice that a script was edited between the start of a bisection and its resumption.
 
@@ -210,7 +209,7 @@ class Trials:
                 (trial.name, follow, until), number, more, run, lambda one: trial.plan.spec(one).folder
             )
         except KeyboardInterrupt:
-            trial.group.add(stopped(number, spec), (), RunRecord())
+            trial.group.add_interrupted(number, spec)
             raise
         self._take(trial, result)
         if not self._open(trial, number + 1):

@@ -15,7 +15,7 @@ from detaudit.fix.changes import AFTER_IMPORTS, Change, imported_at_top
 from detaudit.fix.tree import Tree
 from detaudit.model import Cause, Edit, Source, Trace
 from detaudit.notebooks.cells import code_of
-from detaudit.rules import GLOBAL
+from detaudit.rules import GLOBAL, ONCE
 from detaudit.source.text import SourceText, last
 
 _USED = 0
@@ -54,7 +54,9 @@ def candidates(
     Files outside of ``only``, if that is not empty, are left alone.
     """
 
-    def editable(file: str) -> bool:
+    def editable(file: str, rule: str = "") -> bool:
+        if rule == ONCE.name and file != training.main:
+            return False  # workers may import it, and would draw the same numbers
         return tree.is_own(file) and (not only or any(Path(file).is_relative_to(one) for one in only))
 
     culprit, seen = trace.culprit, set[tuple[str, int, tuple[str, ...]]]()
@@ -75,11 +77,11 @@ def candidates(
 
 
 def _new(
-    edits_: Iterable[Edit], seen: set[tuple[str, int, tuple[str, ...]]], editable: Callable[[str], bool]
+    edits_: Iterable[Edit], seen: set[tuple[str, int, tuple[str, ...]]], editable: Callable[[str, str], bool]
 ) -> Iterator[Candidate]:
     for edit in edits_:
         key = (edit.file, edit.line, edit.new)
-        if key not in seen and editable(edit.file):
+        if key not in seen and editable(edit.file, edit.rule):
             seen.add(key)
             yield Candidate((Change(edit.file, edit.line, edit.old, edit.new, edit.needs, rule=edit.rule),))
 

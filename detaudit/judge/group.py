@@ -14,6 +14,7 @@ from detaudit.config.recipes import Recipe
 from detaudit.config.variations import order_id
 from detaudit.judge import comparer, conditions, probes, seeds, verdict
 from detaudit.judge.conditions import Crowding, slots_differ
+from detaudit.launch import RunSpec
 from detaudit.launch.plan import GroupPlan
 from detaudit.model import (
     OUTPUTS,
@@ -47,6 +48,7 @@ from detaudit.model.outputs import EXIT_STATUS, Compare
 from detaudit.model.problems import (
     CoresReduced,
     DeviceShared,
+    Interrupted,
     MachinesRunOnce,
     OnlyLosses,
     OnlyProbes,
@@ -62,10 +64,12 @@ from detaudit.model.sources import RefusedInProcess
 from detaudit.model.stage import STAGES
 from detaudit.model.warnings import FlagOverridden, StateChecked, VariationFailed
 from detaudit.outputs.compare import deciding, differences
+from detaudit.runs import log
 from detaudit.runs import settings as effective_settings
 from detaudit.runs.environment import has_gpu
 from detaudit.runs.log import Process
 from detaudit.runs.log_records import FlagLine
+from detaudit.runs.status import common_step, compared, cut, ended
 from detaudit.source import excerpts, randomness
 
 # What became of the flags of a recipe in the runs of a group.
@@ -419,6 +423,19 @@ class GroupInProgress:
         self._runs.append(run)
         self._known = None
         self._flags.add(processes)
+
+    def add_interrupted(self, number: int, spec: RunSpec) -> None:
+        """Take in a run that an interruption stopped. What it did counts if it differs already, and else not."""
+        processes = log.read_run(spec.folder)
+        step = common_step(processes)
+        cut(processes, step)
+        record = compared(spec, processes)
+        run = ended(number, spec, processes, 0.0, Interrupted())
+        trained = step > 0 and bool(record.trainings) and self.record is not None and bool(self.record.trainings)
+        if trained and self.record is not None and comparer.first_difference(self.record, record) is not None:
+            self.add(run, processes, record)
+        else:
+            self.add(replace(run, ranks=()), (), RunRecord())
 
     def settle(self, state: LeftState) -> None:
         """Note what runs read that earlier ones had left, and what the last run, which started without it, showed."""

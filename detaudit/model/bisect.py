@@ -1,5 +1,7 @@
 """What a bisection adds to an audit, over flags and over variations."""
 
+import difflib
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -26,6 +28,15 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     new: tuple[str, ...]
     needs: tuple[str, ...] = ()
     rule: str = ""
+
+    def changed_lines(self) -> Iterator[tuple[str, str]]:
+        """Yield each line that it takes away, with ``-``, and each that it adds, with ``+``; not those that stay."""
+        yield from (("+", line) for line in self.needs)
+        matcher = difflib.SequenceMatcher(None, self.old, self.new, autojunk=False)
+        for kind, a, b, c, d in matcher.get_opcodes():
+            if kind != "equal":
+                yield from (("-", line) for line in self.old[a:b])
+                yield from (("+", line) for line in self.new[c:d] if line.strip())
 
 
 # What a bisection adds to an audit.

@@ -372,5 +372,4 @@ def _deterministic_mode(operation: str) -> str:
 
 def edited_lines(edit: Edit) -> Iterator[str]:
     """Yield the lines that an edit replaces, and what replaces them."""
-    yield from (f"  - {line.strip()}" for line in edit.old)
-    yield from (f"  + {line.strip()}" for line in (*edit.needs, *edit.new))
+    yield from (f"  {sign} {line.strip()}" for sign, line in edit.changed_lines())

@@ -8,24 +8,35 @@ from pathlib import Path
 
 from detaudit.model import Edit, SourceKind
 from detaudit.notebooks.cells import code_of
-from detaudit.rules.frameworks import DatasetShuffle, EstimatorSeed, LateSeed, LayerSeed, LoaderGenerator
+from detaudit.rules.frameworks import (
+    DatasetShuffle,
+    EnvironmentSeed,
+    EstimatorSeed,
+    LateSeed,
+    LayerSeed,
+    LoaderGenerator,
+    RowSeed,
+)
 from detaudit.rules.generators import (
     BoosterSeed,
+    GeneratorOnce,
     GlobalGenerators,
     MovingSeed,
     UnseededGenerator,
     WorkerSeed,
     is_repeated_call,
 )
-from detaudit.rules.order import AddressOrder, CompletionOrder, ListingOrder, SetOrder
+from detaudit.rules.order import AddressOrder, CompletionOrder, ListingOrder, RowOrder, SetOrder
 from detaudit.rules.rule import Rule
 from detaudit.rules.values import SaltedHash, UninitializedMemory
 from detaudit.source.text import SourceText
 
 GLOBAL = GlobalGenerators()
+ONCE = GeneratorOnce()
 
 TABLE: tuple[Rule, ...] = (
     UnseededGenerator(),
+    ONCE,
     GLOBAL,
     WorkerSeed(),
     LateSeed(),
@@ -39,6 +50,9 @@ TABLE: tuple[Rule, ...] = (
     LayerSeed(),
     EstimatorSeed(),
     LoaderGenerator(),
+    EnvironmentSeed(),
+    RowSeed(),
+    RowOrder(),
     UninitializedMemory(),
     SaltedHash(),
 )
@@ -83,7 +97,7 @@ def rewritten(text: bytes | str, line: int, kind: SourceKind) -> Rewrite | None:
 def is_repeated(text: bytes | str, line: int, kind: SourceKind) -> bool:
     """Whether a line makes or seeds a generator, and may be reached more than once with no name to number that.
 
-    A constant seed there repeats the same numbers, so no edit of the line is known that is safe.
+    A constant seed there repeats the same numbers; False if another edit is known that is safe.
     """
     if kind not in _SEEDS:
         return False
@@ -91,7 +105,7 @@ def is_repeated(text: bytes | str, line: int, kind: SourceKind) -> bool:
         page = SourceText.of(text)
     except (SyntaxError, ValueError, RecursionError):
         return False
-    return any(is_repeated_call(page, node) for node in page.at(line))
+    return any(is_repeated_call(page, node) for node in page.at(line)) and rewritten(text, line, kind) is None
 
 
 def edit(root: Path, file: str, line: int, kind: SourceKind) -> Edit | None:

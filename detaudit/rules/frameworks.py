@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from detaudit.model import SourceKind
 from detaudit.rules.calls import fixed, with_keyword
@@ -46,23 +47,10 @@ class DatasetShuffle(Rule):
         if not isinstance(node, ast.Call) or not _without(node, "seed", 1):
             return None
         match node.func:
-            case ast.Attribute(attr="shuffle", value=value) if _is_dataset(page, value):
+            case ast.Attribute(attr="shuffle", value=value) if page.is_made_by(value, "tensorflow.data"):
                 return _seeded(page, node, "seed")
             case _:
                 return None
-
-
-def _is_dataset(page: SourceText, node: ast.expr, depth: int = 5) -> bool:
-    """Whether an expression is a data set of tf.data, as far as this file shows."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=value) as function):
-            return page.full(function).startswith("tensorflow.data.") or _is_dataset(page, value, depth)
-        case ast.Call(func=function):
-            return page.full(function).startswith("tensorflow.data.")
-        case ast.Name() if depth:
-            return any(v is not None and _is_dataset(page, v, depth - 1) for v in page.reader.values(node))
-        case _:
-            return False
 
 
 _LAYERS = {
@@ -205,12 +193,54 @@ _ESTIMATORS = {
 }
 
 
+@dataclass(frozen=True)
+class _Seeded:
+    """What a library gives a keyword for a seed, what is passed by it, and the keywords that make it needless."""
+
+    module: str
+    names: set[str]
+    keyword: str
+    value: str = "{}"
+    others: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+_SEEDED = (
+    _Seeded("sklearn", _ESTIMATORS | _SPLITS, "random_state"),
+    _Seeded("imblearn", _ESTIMATORS, "random_state"),
+    # https://docs.scipy.org/doc/scipy/reference/stats.qmc.html
+    _Seeded(
+        "scipy.stats.qmc",
+        {"Halton", "LatinHypercube", "MultinomialQMC", "MultivariateNormalQMC", "PoissonDisk", "Sobol"},
+        "seed",
+        others=("rng",),
+    ),
+    # https://albumentations.ai/docs/4-advanced-guides/reproducibility
+    _Seeded("albumentations", {"Compose", "ReplayCompose"}, "seed"),
+    # https://stable-baselines3.readthedocs.io/en/master/guide/algos.html
+    _Seeded("stable_baselines3", {"A2C", "DDPG", "DQN", "PPO", "SAC", "TD3"}, "seed"),
+    # https://optuna.readthedocs.io/en/stable/faq.html
+    _Seeded("optuna.samplers", {"CmaEsSampler", "NSGAIISampler", "QMCSampler", "RandomSampler", "TPESampler"}, "seed"),
+    _Seeded(
+        "optuna",
+        {"create_study"},
+        "sampler",
+        "optuna.samplers.TPESampler(seed={})",
+        others=("directions",),
+        needs=("import optuna",),
+    ),
+)
+
+
 class EstimatorSeed(Rule):
-    """Give what draws in scikit-learn or imbalanced-learn a random_state."""
+    """Give what a library draws with a seed of its own."""
 
     name = "estimator-seed"
-    kinds = _UNSEEDED
-    message = "Without one, scikit-learn draws from NumPy's global generator, or from one that the system seeds."
+    kinds = frozenset({SourceKind.UNSEEDED, SourceKind.ENTROPY})
+    message = (
+        "Without one, estimators, samplers and agents draw from NumPy's global generator, or from one that the system "
+        "seeds."
+    )
     before = (
         "from sklearn.model_selection import train_test_split\n\ntrain, test = train_test_split(rows, test_size=0.2)\n"
     )
@@ -223,15 +253,18 @@ class EstimatorSeed(Rule):
     )
 
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
-        if not isinstance(node, ast.Call) or not _without(node, "random_state", 99):
+        if not isinstance(node, ast.Call):
             return None
         module, _, name = page.full(node.func).rpartition(".")
-        if module.partition(".")[0] not in ("sklearn", "imblearn") or name not in _ESTIMATORS | _SPLITS:
-            return None
-        shuffles = argument_of(node, "shuffle")
-        if name in _SPLITS and not (isinstance(shuffles, ast.Constant) and shuffles.value is True):
-            return None
-        return _seeded(page, node, "random_state")
+        for one in _SEEDED:
+            if name in one.names and f"{module}.".startswith(f"{one.module}."):
+                shuffles = argument_of(node, "shuffle")
+                if name in _SPLITS and not (isinstance(shuffles, ast.Constant) and shuffles.value is True):
+                    return None
+                if not _without(node, one.keyword, 99) or argument_of(node, *one.others) is not None:
+                    return None
+                return _seeded(page, node, one.keyword, one.value, *page.missing(*one.needs))
+        return None
 
 
 _LOADERS = {"DataLoader", "StatefulDataLoader"}
@@ -266,5 +299,98 @@ class LoaderGenerator(Rule):
         drawing = [argument_of(node, "shuffle"), argument_of(node, "num_workers")]
         if name in _LOADERS and not any(isinstance(one, ast.Constant) and one.value for one in drawing):
             return None
-        needs = () if page.imports.get("torch") == "torch" else ("import torch",)
+        needs = page.missing("import torch")
         return _seeded(page, node, "generator", "torch.Generator().manual_seed({})", *needs)
+
+
+class RowSeed(Rule):
+    """Give a sample of rows of Polars a seed."""
+
+    name = "row-seed"
+    kinds = _UNSEEDED
+    message = "Polars draws with a generator of its own, which `random.seed` does not seed."
+    before = "import polars as pl\n\nrows = pl.read_csv(path).sample(fraction=1.0, shuffle=True)\n"
+    after = "import polars as pl\n\nrows = pl.read_csv(path).sample(fraction=1.0, shuffle=True, seed=0)\n"
+    never = "It never gives all passes of a loop the same rows: there the seed is the number of the pass."
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        match node:
+            case ast.Call(func=ast.Attribute(attr="sample" | "shuffle", value=value)) if _without(node, "seed", 99):
+                return _seeded(page, node, "seed") if page.is_made_by(value, "polars") else None
+            case _:
+                return None
+
+
+_GYMS = ("gymnasium", "gym")
+
+
+class EnvironmentSeed(Rule):
+    """Seed an environment of Gymnasium where it is reset, or below where it is made."""
+
+    name = "environment-seed"
+    kinds = frozenset({SourceKind.UNSEEDED, SourceKind.ENTROPY})
+    message = (
+        "Environments and spaces of Gymnasium have generators of their own, which the system seeds: no global seed "
+        "reaches them."
+    )
+    before = (
+        'import gymnasium as gym\n\nenv = gym.make("CartPole-v1")\nstate, _ = env.reset()\nwhile True:\n'
+        "    state, *_ = env.step(env.action_space.sample())\n"
+    )
+    after = (
+        'import gymnasium as gym\n\nenv = gym.make("CartPole-v1")\nenv.action_space.seed(0)\n'
+        "state, _ = env.reset(seed=0)\nwhile True:\n    state, *_ = env.step(env.action_space.sample())\n"
+    )
+    never = (
+        "It never gives all episodes the same seed: in a loop that counts them, it is their number, and in another "
+        "one the environment is seeded once, where it is made."
+    )
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        match node:
+            case ast.Call(func=ast.Attribute(attr="reset", value=env)) if page.is_made_by(env, *_GYMS):
+                return _reset(page, node, env)
+            case ast.Call(func=ast.Attribute(attr="sample", value=ast.Attribute(attr=name, value=env) as space)):
+                if name not in ("action_space", "observation_space") or not page.is_made_by(env, *_GYMS):
+                    return None
+                return _once_below(page, env, f"{ast.unparse(space)}.seed")
+            case _:
+                return None
+
+
+def _reset(page: SourceText, call: ast.Call, env: ast.expr) -> Fix | None:
+    """Return the fix that seeds an environment at a reset, if no other one does."""
+    if call.args or not _without(call, "seed", 0) or any(_seeds(one, env) for one in ast.walk(page.reader.tree)):
+        return None
+    numbers = indexes(page.reader, call)
+    if numbers is None or len(numbers) > 1:
+        return _once_below(page, env, f"{ast.unparse(env)}.reset", "seed=")
+    return _seeded(page, call, "seed")
+
+
+def _seeds(node: ast.AST, env: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="reset", value=value)) if ast.unparse(value) == ast.unparse(env):
+            return not _without(node, "seed", 0)
+        case _:
+            return False
+
+
+def _once_below(page: SourceText, env: ast.expr, function: str, keyword: str = "") -> Fix | None:
+    """Return the fix that calls a function with a seed below where an environment is made; None if it is called."""
+    name = ast.unparse(env)
+    called = (one for one in ast.walk(page.reader.tree) if isinstance(one, ast.Call))
+    if any(ast.unparse(one.func) == function and (one.args or one.keywords) for one in called):
+        return None
+    made = [one for one in ast.walk(page.reader.tree) if isinstance(one, ast.Assign) and _binds(one, name)]
+    if len(made) != 1 or indexes(page.reader, made[0]) != ():
+        return UNSAFE
+    end = page.whole_lines(made[0])[1]
+    margin = page.lines[made[0].lineno - 1][: made[0].col_offset]
+    if margin.strip() or page.text(end - 1, end) != "\n":
+        return UNSAFE
+    return Fix(((end, end, f"{margin}{function}({keyword}0)\n"),))
+
+
+def _binds(statement: ast.Assign, name: str) -> bool:
+    return any(ast.unparse(target) == name for target in statement.targets)

@@ -52,14 +52,15 @@ class UnseededGenerator(Rule):
     )
     never = (
         "It never puts a constant seed where code runs again: each item would get the same noise. There the seed "
-        "has the number of the item, or in a data set of torch is drawn from its global generator, and without "
-        "either the line stays as it is."
+        "has the number of the item, or in a data set of torch is drawn from its global generator."
     )
 
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
         if not isinstance(node, ast.Call):
             return None
         name = last(node.func)
+        if factories := _default_factories(page, node):
+            return _seeded_by_default(page, node, factories)
         if page.full(node.func) == "random.SystemRandom":
             return _instead_of_the_system(page, node)
         if name not in {"from_non_deterministic_state", "seed", "seed_all", "seed_everything", *_GENERATORS}:
@@ -79,6 +80,21 @@ class UnseededGenerator(Rule):
             return Fix((*page.renamed(node, "from_seed"), *with_first(page, node, seed)), needs)
         renamed = page.renamed(node, _method(page, node)) if name in ("seed", "seed_all") else ()
         return Fix((*renamed, *_seed(page, node, seed)), needs)
+
+
+def _default_factories(page: SourceText, call: ast.Call) -> list[ast.expr]:
+    """Return the kinds of generators that a call makes for fields of its class, without a seed."""
+    classes = (one for one in page.reader.tree.body if isinstance(one, ast.ClassDef) and one.name == last(call.func))
+    fields = [one.value for kind in classes for one in kind.body if isinstance(one, ast.AnnAssign | ast.Assign)]
+    made = [argument_of(one, "default_factory", "factory") for one in fields if isinstance(one, ast.Call)]
+    return [one for one in made if one is not None and last(one) in _GENERATORS]
+
+
+def _seeded_by_default(page: SourceText, call: ast.Call, factories: list[ast.expr]) -> Fix:
+    seed = _seed_of(page, call, arrays=True) if indexes(page.reader, call) == () else None
+    if seed is None or len(factories) > 1:
+        return UNSAFE
+    return Fix(page.instead(factories[0], f"lambda: {ast.unparse(factories[0])}({seed})"), _needs(page, seed))
 
 
 def _instead_of_the_system(page: SourceText, call: ast.Call) -> Fix:
@@ -215,6 +231,85 @@ def _seed(page: SourceText, call: ast.Call, new: str) -> tuple[TextEdit, ...]:
 def given_otherwise(call: ast.Call) -> bool:
     """Whether a call may have arguments that cannot be read here, such as ``*args``."""
     return any(keyword.arg is None for keyword in call.keywords)
+
+
+class GeneratorOnce(Rule):
+    """Make a generator once, above what runs again and again."""
+
+    name = "generator-once"
+    kinds = frozenset({SourceKind.UNSEEDED})
+    message = (
+        "A generator without a seed that is made again and again takes another one from the operating system each time."
+    )
+    before = "for x in rows:\n    noise = x + np.random.default_rng().normal()\n"
+    after = "generator = np.random.default_rng(0)\nfor x in rows:\n    noise = x + generator.normal()\n"
+    never = (
+        "It never makes threads or workers share a generator, which they would draw from in any order, or each the "
+        "same numbers; nor does it change a file that is not evidently the script itself, which workers may import."
+    )
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        if not isinstance(node, ast.Call) or last(node.func) not in _DRAWING or _given_seed(node) is not None:
+            return None
+        if not _takes_a_seed(node) or _seed_of(page, node, arrays=last(node.func) != "Random") is not None:
+            return None
+        if not _is_script(page) or _has_workers(page):
+            return UNSAFE
+        statement: ast.AST = node
+        while page.reader.parent(statement) is not page.reader.tree:
+            statement = page.reader.parent(statement)
+        if not isinstance(statement, ast.stmt):
+            return UNSAFE
+        nodes = list(ast.walk(page.reader.tree))
+        used = {one.id for one in nodes if isinstance(one, ast.Name)} | {
+            one.arg for one in nodes if isinstance(one, ast.arg)
+        }
+        name = next(one for one in (f"{'shared_' * n}generator" for n in range(9)) if one not in used)
+        seed = f"[0, {_RANK}]" if _has_ranks(page) else "0"
+        gap = "\n\n\n" if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else "\n"
+        start, _ = page.whole_lines(statement)
+        made = f"{name} = {ast.unparse(node.func)}({seed}){gap}"
+        return Fix(((start, start, made), *page.instead(node, name)), _needs(page, seed))
+
+
+_DRAWING = {"default_rng", "RandomState", "Random", *NUMPY} - {"SeedSequence"}
+"""What one may draw from again and again: what is made of one SeedSequence each time draws the same numbers."""
+
+_WORKERS = {"DataLoader", "Parallel", "Pool", "Process", "ProcessPoolExecutor", "Thread", "ThreadPool", "spawn"}
+_WORKERS |= {"ThreadPoolExecutor", "StatefulDataLoader", "remote", "to_thread", "start_new_thread"}
+_WORKER_METHODS = {"apply_async", "imap", "imap_unordered", "map", "map_async", "run_in_executor", "starmap"}
+
+
+def _has_workers(page: SourceText) -> bool:
+    """Whether a file may start threads or processes, or hands functions on to what may."""
+    called = [one for node in ast.walk(page.reader.tree) for one in _called(node)]
+    methods = any(isinstance(one, ast.Attribute) and one.attr in _WORKER_METHODS for one in called)
+    return methods or any(last(one) in _WORKERS for one in called)
+
+
+def _called(node: ast.AST) -> list[ast.expr]:
+    """Return what a node calls or decorates with."""
+    match node:
+        case ast.Call(func=function):
+            return [function]
+        case ast.FunctionDef(decorator_list=decorators) | ast.ClassDef(decorator_list=decorators):
+            return decorators
+        case _:
+            return []
+
+
+def _is_script(page: SourceText) -> bool:
+    """Whether a file does more at its top than to define things: loops, calls of its own functions, a main."""
+    own = {one.name for one in page.reader.tree.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
+    for statement in page.reader.tree.body:
+        match statement:
+            case ast.For() | ast.While() | ast.With() | ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+                return True
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in {"print", *own}:
+                return True
+            case _:
+                pass
+    return False
 
 
 class GlobalGenerators(Rule):

@@ -3,9 +3,10 @@
 import ast
 
 from detaudit.model import SourceKind
-from detaudit.rules.calls import fixed, without
+from detaudit.rules.calls import fixed, with_keyword, without
 from detaudit.rules.rule import UNSAFE, Fix, Rule
 from detaudit.source.machine_reads import is_listing
+from detaudit.source.randomness import waiting
 from detaudit.source.text import SourceText, TextEdit, argument_of, last
 
 _LISTS = {"listdir", "glob.glob"}
@@ -44,6 +45,8 @@ class SetOrder(Rule):
             return None
         if isinstance(page.reader.parent(node), ast.Attribute):  # pop
             return UNSAFE
+        if any(waiting(value) is not None for value in page.reader.values(node)):
+            return _as_waited_for(page, node)
         if not _unsortable(page, node):
             return Fix(_sorted(page, node))
         start, end = page.span(node)
@@ -59,6 +62,16 @@ class SetOrder(Rule):
                 return Fix(page.instead(node.func, "dict.fromkeys"))
             case _:
                 return UNSAFE
+
+
+def _as_waited_for(page: SourceText, done: ast.expr) -> Fix:
+    """Return the fix that takes futures as they were passed to wait(), if it returns when all are done."""
+    values = page.reader.values(done)
+    call = waiting(values[0]) if len(values) == 1 else None
+    futures = call.args[0] if call is not None and len(call.args) + len(call.keywords) == 1 else None
+    if not isinstance(futures, ast.Name | ast.Attribute) or page.reader.is_set(futures):
+        return UNSAFE
+    return Fix(page.instead(done, ast.unparse(futures)))
 
 
 def _sorted(page: SourceText, node: ast.expr) -> tuple[TextEdit, ...]:
@@ -299,5 +312,27 @@ class AddressOrder(Rule):
                     return UNSAFE
                 (start, end), inner = page.span(node), page.text(*page.span(values))
                 return Fix(page.difference(start, end, f"list({inner})"))
+            case _:
+                return None
+
+
+class RowOrder(Rule):
+    """Keep the order of rows in Polars."""
+
+    name = "row-order"
+    kinds = frozenset({SourceKind.COMPLETION_ORDER})
+    message = "Polars returns groups and unique rows in the order in which its threads find them, unless it is told."
+    before = 'import polars as pl\n\nmeans = pl.read_csv(path).group_by("kind").agg(pl.col("x").mean())\n'
+    after = (
+        'import polars as pl\n\nmeans = pl.read_csv(path).group_by("kind", maintain_order=True)'
+        '.agg(pl.col("x").mean())\n'
+    )
+    never = "It never changes a call that says whether it keeps the order."
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        match node:
+            case ast.Call(func=ast.Attribute(attr="group_by" | "unique", value=value)):
+                said = argument_of(node, "maintain_order") is not None or not page.is_made_by(value, "polars")
+                return None if said else fixed(with_keyword(page, node, "maintain_order", "True"))
             case _:
                 return None

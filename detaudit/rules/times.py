@@ -12,9 +12,10 @@ from detaudit.source.randomness import Reader
 _INDEX = re.compile(r"(?:(?:sample|batch|item|image|img|data|row|local|global)_)?(?:index|idx)|i|j|ix|ind|item")
 """Names that ``__getitem__`` has for a number; it may be given slices and keys too."""
 
-_MAPS = {"map", "imap", "imap_unordered"}
+_MAPS = {"map", "imap", "imap_unordered", "map_async"}
+_STARMAPS = {"starmap", "starmap_async"}
 _SUBMITS = {"submit", "apply_async"}
-"""Functions that call their first argument, with each element of the next one or with that itself."""
+"""Functions that call their first argument: with each element of the next one, with what is in it, or with itself."""
 
 _STARTS = {"spawn"}
 """Functions that call their first argument in processes, with the number of each (torch.multiprocessing)."""
@@ -58,9 +59,16 @@ def is_handed_on(reader: Reader, function: ast.FunctionDef) -> bool:
     """Whether a function is used once: given to something that calls it, maybe in another process."""
     uses = reader.uses(function)
     call = reader.parent(uses[0]) if len(uses) == 1 else None
-    return (
-        isinstance(call, ast.Call) and call.args[:1] == uses and _name(call.func) in _CALLS | _MAPS | _SUBMITS | _STARTS
-    )
+    if isinstance(call, ast.keyword):
+        return _process_of(reader, call) is not None
+    handing_on = _CALLS | _MAPS | _STARMAPS | _SUBMITS | _STARTS
+    return isinstance(call, ast.Call) and call.args[:1] == uses and _name(call.func) in handing_on
+
+
+def _process_of(reader: Reader, target: ast.keyword) -> ast.Call | None:
+    """Return the call that makes a process whose ``target`` this is."""
+    call = reader.parent(target)
+    return call if target.arg == "target" and isinstance(call, ast.Call) and _name(call.func) == "Process" else None
 
 
 def is_of_item(reader: Reader, node: ast.AST) -> bool:
@@ -100,7 +108,8 @@ def _times(
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             return _times_in_comprehension(parent, child, below)
         case ast.Lambda(body=body):
-            return _parameters(reader, parent, calls) if child is body else None
+            once = child is not body or _makes_field_once(reader, parent, calls)
+            return None if once else _parameters(reader, parent, calls)
         case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body):
             return _parameters(reader, parent, calls) if child in body and not _once(reader, parent, calls) else None
         case _:
@@ -131,55 +140,117 @@ def _counter(target: ast.expr, values: ast.expr) -> Sequence[str]:
 
 
 def _parameters(reader: Reader, function: _Function | ast.Lambda, calls: frozenset[ast.AST]) -> Sequence[str]:
-    """Return the parameters that number the calls of a function: each call has another value."""
-    parameters = _function_args(function)
+    """Return the parameters, or parts of them, that number the calls of a function: each call has another value."""
     special = isinstance(function, _Function) and function.name == "__getitem__"
     stored = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return [
-        one.arg
-        for place, one in enumerate(parameters)
-        if (not special or _INDEX.fullmatch(one.arg))
-        and (one.annotation is None or _name(one.annotation) == "int")
-        and one.arg not in stored
-        and (special or (function not in calls and _numbers_calls(reader, function, place, calls | {function})))
-    ]
+    numbers = []
+    for place, one in enumerate(_function_args(function)):
+        if one.arg in stored or (special and not _INDEX.fullmatch(one.arg)):
+            continue
+        part = "" if special else _numbers_calls(reader, function, place, calls)
+        if part or (part is not None and (one.annotation is None or _name(one.annotation) == "int")):
+            numbers.append(one.arg + part)
+    return numbers
 
 
-def _numbers_calls(reader: Reader, function: _Function | ast.Lambda, place: int, calls: frozenset[ast.AST]) -> bool:
-    """Whether a function is called in one place, with the counter of the only loop around it as this parameter."""
+def _numbers_calls(
+    reader: Reader, function: _Function | ast.Lambda, place: int, calls: frozenset[ast.AST]
+) -> str | None:
+    """Return which part of a parameter numbers the calls of a function, which is used in one place.
+
+    Nothing for all of it, ``[0]`` for its first element; None if the code does not show that each call has another.
+    """
     uses = [function] if isinstance(function, ast.Lambda) else reader.uses(function)
-    if len(uses) != 1:
-        return False
+    if function in calls or len(uses) != 1:
+        return None
     use: ast.expr = uses[0]
+    name, calls, place = _function_args(function)[place].arg, calls | {function}, place - isinstance(use, ast.Attribute)
     call = reader.parent(use)
-    if isinstance(call, ast.keyword):
-        return call.arg == "worker_init_fn" and place == 0
     if isinstance(call, ast.Call) and _name(call.func) in _CALLS and call.args == [use]:
         use, call = call, reader.parent(call)
-    if not isinstance(call, ast.Call):
-        return False
-    given = call.args
-    if call.func is not use:
-        if given[:1] != [use] or _name(call.func) not in _MAPS | _SUBMITS | _STARTS:
-            return False
-        if _name(call.func) in _STARTS:
-            return place == 0 and _indexes(reader, call, calls) == ()
-        if _name(call.func) in _MAPS:  # map(draw, range(6))
-            return place == 0 and _is_range(given[1:2]) and _indexes(reader, call, calls) == ()
-        given = given[1:]
-    method = isinstance(use, ast.Attribute)
-    name = _function_args(function)[place].arg
+    if place < 0:
+        return None
+    if isinstance(call, ast.keyword):
+        process = _process_of(reader, call)
+        if process is None:
+            return "" if call.arg == "worker_init_fn" and place == 0 else None
+        given, call = _packed(process), process
+    elif not isinstance(call, ast.Call):
+        return None
+    elif call.func is use:
+        given = call.args
+    elif call.args[:1] != [use]:
+        return None
+    elif _name(call.func) in _STARTS | _MAPS | _STARMAPS:
+        return _part_that_numbers(reader, call, place) if _indexes(reader, call, calls) == () else None
+    elif _name(call.func) in _SUBMITS:
+        given = call.args[1:]
+    else:
+        return None
     keyword = next((one.value for one in call.keywords if one.arg == name), None)
-    argument = keyword or (given[place - method] if 0 <= place - method < len(given) else None)
-    return isinstance(argument, ast.Name) and _indexes(reader, call, calls) == (argument.id,)
+    argument = keyword or (given[place] if place < len(given) else None)
+    return "" if isinstance(argument, ast.Name) and _indexes(reader, call, calls) == (argument.id,) else None
+
+
+def _packed(process: ast.Call) -> list[ast.expr]:
+    """Return what a process passes to its target."""
+    packed = next((one.value for one in process.keywords if one.arg == "args"), None)
+    return packed.elts if isinstance(packed, ast.Tuple | ast.List) else []
+
+
+def _part_that_numbers(reader: Reader, call: ast.Call, place: int) -> str | None:
+    """Return which part of a parameter numbers the calls that this call makes."""
+    if _name(call.func) in _STARTS:
+        return "" if place == 0 else None
+    if _name(call.func) in _STARMAPS:
+        return "" if call.args[1:] and _number_in(reader, call.args[1]) == f"[{place}]" else None
+    return _number_in(reader, call.args[1 + place]) if 1 + place < len(call.args) else None
+
+
+def _number_in(reader: Reader, values: ast.expr, depth: int = 3) -> str | None:
+    """Return which part of the elements of ``values`` is a number that no other has, in the same way."""
+    while isinstance(values, ast.Call) and _name(values.func) in _WRAPPERS and values.args:
+        values = values.args[0]
+    match values:
+        case ast.Name(id=name) if depth:
+            uses = [one for one in ast.walk(reader.tree) if isinstance(one, ast.Name) and one.id == name]
+            changed = any(isinstance(reader.parent(one), ast.Attribute | ast.AugAssign) for one in uses)
+            bound = reader.values(values)
+            known = bound[0] if len(bound) == 1 and not changed else None
+            return _number_in(reader, known, depth - 1) if known is not None else None
+        case ast.Call(func=function, args=parts):
+            name = _name(function)
+            if name == "zip":
+                numbered = (n for n, part in enumerate(parts) if _number_in(reader, part, depth - 1) == "")
+                return next((f"[{n}]" for n in numbered), None)
+            return "" if name in _COUNTING else "[0]" if name == "enumerate" else None
+        case ast.ListComp(elt=element, generators=[part]) | ast.GeneratorExp(elt=element, generators=[part]):
+            counter = _counter(part.target, part.iter)
+            names = [_name(one) for one in (element.elts if isinstance(element, ast.Tuple) else [element])]
+            if not counter or counter[0] not in names:
+                return None
+            return f"[{names.index(counter[0])}]" if isinstance(element, ast.Tuple) else ""
+        case _:
+            return None
+
+
+_COUNTING = {"range", "trange", "count"}
+
+
+def _makes_field_once(reader: Reader, function: ast.Lambda, calls: frozenset[ast.AST]) -> bool:
+    """Whether a lambda makes the default of a field, of a class that is called once."""
+    keyword, owner = reader.parent(function), reader.scope(function)
+    return (
+        isinstance(keyword, ast.keyword)
+        and keyword.arg in ("default_factory", "factory")
+        and isinstance(owner, ast.ClassDef)
+        and owner not in calls
+        and _called_once(reader, owner.name, calls | {owner})
+    )
 
 
 def _function_args(function: _Function | ast.Lambda) -> list[ast.arg]:
     return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-
-
-def _is_range(values: Sequence[ast.expr]) -> bool:
-    return len(values) == 1 and isinstance(values[0], ast.Call) and _name(values[0].func) == "range"
 
 
 def _once(reader: Reader, function: _Function, calls: frozenset[ast.AST]) -> bool:

@@ -31,7 +31,6 @@ from detaudit.model.problems import (
     Failed,
     FitUndigested,
     InputExpected,
-    Interrupted,
     Killed,
     LogIncomplete,
     ModuleMissing,
@@ -155,12 +154,6 @@ def judge(
         artifacts=unhooked.artifacts,
         saved=listed(outputs) if outputs is not None else (),
     )
-
-
-def stopped(number: int, spec: RunSpec) -> Run:
-    """Return the run that an interruption stopped, with the steps that it did; nothing of it is compared."""
-    run = ended(number, spec, log.read_run(spec.folder), 0.0, Interrupted())
-    return replace(run, ranks=())
 
 
 def ended_after(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], through: int) -> Run:

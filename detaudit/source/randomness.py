@@ -104,6 +104,9 @@ class Reader:
                 self._bind_name(self.scope(target), name, value)
             case ast.Attribute(value=ast.Name()):  # self.names, in any method
                 self._bind_name(self.tree, ast.unparse(target), value)
+            case ast.Tuple(elts=[done, pending]) if (waits := waiting(value)) is not None:
+                self._bind_target(done, waits)
+                self._bind_target(pending, waits if len(waits.args) + len(waits.keywords) > 1 else None)
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 for element in elements:
                     self._bind_target(element, None)
@@ -121,9 +124,10 @@ class Reader:
             case ast.Set(elts=elements):
                 return not all(isinstance(e, ast.Constant) and isinstance(e.value, int | float) for e in elements)
             case ast.Call(func=ast.Name(id=name)):
-                return (name in _SETS and not _is_range(node)) or self._returns_sets(name)
+                sets = (name in _SETS and not _is_range(node)) or waiting(node) is not None
+                return sets or self._returns_sets(name)
             case ast.Call(func=ast.Attribute(value=value, attr=name)):
-                return name in _SET_METHODS and self.is_set(value)
+                return (name in _SET_METHODS and self.is_set(value)) or waiting(node) is not None
             case ast.BinOp(left=left, op=ast.BitOr() | ast.BitAnd() | ast.BitXor() | ast.Sub(), right=right):
                 return any(self.is_set(side) or _is_view(side) for side in (left, right))
             case ast.Name(ctx=ast.Load()) | ast.Attribute(value=ast.Name(), ctx=ast.Load()):
@@ -241,6 +245,20 @@ class Reader:
                 return True
             case _:
                 return False
+
+
+def waiting(node: ast.expr | None) -> ast.Call | None:
+    """Return the call of concurrent.futures.wait or asyncio.wait that this is: what it returns unpacks to sets."""
+    match node.value if isinstance(node, ast.Await) else node:
+        case ast.Call(func=ast.Name(id="wait"), args=[_, *_]) as call:
+            return call
+        case ast.Call(func=ast.Attribute(attr="wait", value=owner), args=[_, *_]) as call:
+            return call if ast.unparse(owner) in _WAITING else None
+        case _:
+            return None
+
+
+_WAITING = {"asyncio", "futures", "concurrent.futures", "cf"}
 
 
 def _passed_by(call: ast.Call, at: int | None, name: str) -> ast.expr | None:

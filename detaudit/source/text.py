@@ -60,9 +60,10 @@ class SourceText:
         return self._starts[node.lineno - 1] + node.col_offset, self._starts[end_line - 1] + end
 
     def whole_lines(self, node: ast.stmt) -> tuple[int, int]:
-        """Return the start of the first line of a statement, and of the line below it."""
+        """Return the start of the first line of a statement with its decorators, and of the line below it."""
         below = node.end_lineno or node.lineno
-        return self._starts[node.lineno - 1], self._starts[below] if below < len(self._starts) else len(self._data)
+        first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+        return self._starts[first - 1], self._starts[below] if below < len(self._starts) else len(self._data)
 
     def text(self, start: int, end: int) -> str:
         """Return the text between two offsets in bytes."""
@@ -103,6 +104,23 @@ class SourceText:
             owner = self.full(node.value)
             return f"{owner}.{node.attr}" if owner else ""
         return self.imports.get(node.id, node.id) if isinstance(node, ast.Name) else ""
+
+    def missing(self, *imports: str) -> tuple[str, ...]:
+        """Return those of these imports of modules that the text does not have."""
+        return tuple(one for one in imports if self.imports.get(one.split()[1]) != one.split()[1])
+
+    def is_made_by(self, node: ast.expr, *modules: str, depth: int = 5) -> bool:
+        """Whether an expression is an object that these modules make, maybe wrapped, as far as this text shows."""
+        match node:
+            case ast.Call(func=function, args=arguments):
+                inner = [function.value] if isinstance(function, ast.Attribute) else []
+                made = self.full(function).startswith(tuple(f"{module}." for module in modules))
+                return made or any(self.is_made_by(one, *modules, depth=depth) for one in (*inner, *arguments))
+            case ast.Name() | ast.Attribute() if depth:
+                values = self.reader.values(node)
+                return any(v is not None and self.is_made_by(v, *modules, depth=depth - 1) for v in values)
+            case _:
+                return False
 
     def around(self, node: ast.expr, before: str, after: str) -> tuple[TextEdit, ...]:
         """Return the edits that insert text before and after a node."""

@@ -45,7 +45,6 @@ from detaudit.runner import Limits, MakeRunner, Observer, Result, Runner, descri
 from detaudit.runs import environment
 from detaudit.runs.inputs import Inputs
 from detaudit.runs.log import loaded_files, versions
-from detaudit.runs.status import stopped
 from detaudit.source import excerpts
 from detaudit.trace import align
 from detaudit.trace.align import Spread
@@ -296,7 +295,7 @@ class Tracer:
             try:
                 result = self._ahead.result(planned.until, number, more, self._run_to(planned.until), self._folder_of)
             except KeyboardInterrupt:
-                self._group.add(stopped(number, self._plan.spec(number)), (), RunRecord())
+                self._group.add_interrupted(number, self._plan.spec(number))
                 raise
             self._take(result)
             self._observer.run_finished(result.run)

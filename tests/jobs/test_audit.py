@@ -211,6 +211,20 @@ def test_what_finished_is_kept_on_disk_after_every_run(tmp_path: Path) -> None:
     assert kept.verdict is Verdict.INCONCLUSIVE
 
 
+@pytest.mark.parametrize(("update", "verdict"), [("b", Verdict.NONDETERMINISTIC), ("w2", Verdict.INCONCLUSIVE)])
+def test_a_run_that_is_interrupted_counts_if_it_differs_already(update: str, verdict: Verdict, tmp_path: Path) -> None:
+    def interrupted(spec: RunSpec) -> RunOutcome:
+        run(training(update, steps=2, whole=False))(spec)
+        raise KeyboardInterrupt
+
+    auditor = Auditor(settings(tmp_path), FakeLauncher(run(training(steps=4)), interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        auditor.run()
+    audit = auditor.result(interrupted=True)
+    assert audit.verdict is verdict
+    assert audit.interrupted
+
+
 def test_a_disk_that_fills_up_stops_the_audit_and_keeps_what_finished(tmp_path: Path) -> None:
     def full(spec: RunSpec) -> RunOutcome:
         raise StorageError("cannot write: No space left on device", "Free space.")

@@ -29,9 +29,42 @@ def edited(text: str, kind: SourceKind = UNSEEDED) -> str | None:
     return "\n".join(rewrite.new).replace(MARK, "").strip() if rewrite is not None else None
 
 
+GYM = "import gymnasium as gym\nfrom stable_baselines3 import PPO\nenv = gym.make('CartPole-v1')\n"
+QMC = "from scipy.stats import qmc\n"
+FIELD = "@dataclass\nclass Noise:\n    rng: object = field(default_factory=np.random.default_rng)\n"
+
+
 @pytest.mark.parametrize(
     ("text", "new"),
     [
+        (GYM + "state, _ = env.reset()", "state, _ = env.reset(seed=0)"),
+        (GYM + "for episode in range(9):\n    env.reset()", "env.reset(seed=episode)"),
+        (GYM + "env.reset(seed=3)\nenv.reset()", None),
+        (GYM + "while f():\n    env.reset()", "env.reset(seed=0)\nwhile f():"),
+        (GYM + "env.action_space.sample()", "env.action_space.seed(0)\nenv.action_space.sample()"),
+        (GYM + "env.action_space.seed(3)\nenv.action_space.sample()", None),
+        (GYM + "env = Wrapper(gym.make('A'))\nwhile f():\n    env.reset()", None),
+        (GYM + "rows.reset()", None),
+        (GYM + "agent = PPO('MlpPolicy', env)", "agent = PPO('MlpPolicy', env, seed=0)"),
+        (GYM + "agent = PPO('MlpPolicy', env, seed=3)", None),
+        (GYM + "agent = PPO.load('agent', env)", None),
+        ("import optuna\ns = optuna.create_study(direction='maximize')",
+         "s = optuna.create_study(direction='maximize', sampler=optuna.samplers.TPESampler(seed=0))"),
+        ("import optuna\ns = optuna.create_study(sampler=optuna.samplers.RandomSampler())",
+         "s = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))"),
+        ("import optuna\ns = optuna.create_study(directions=['maximize', 'minimize'])", None),
+        ("import albumentations as A\nt = A.Compose([A.HorizontalFlip(p=0.5)])",
+         "t = A.Compose([A.HorizontalFlip(p=0.5)], seed=0)"),
+        ("import polars as pl\nt = pl.DataFrame(x)\na = t.filter(f).sample(9)", "a = t.filter(f).sample(9, seed=0)"),
+        ("import polars as pl\nt = pd.DataFrame(x).sample(9)", None),
+        ("import gymnasium\nclass A:\n    def __init__(self):\n        self.env = gymnasium.make('A')\n"
+         "    def run(self):\n        while f():\n            self.env.reset()  # here\na = A()",
+         "self.env.reset(seed=0)\n    def run(self):"),
+        (QMC + "points = qmc.Sobol(2).random(8)", "points = qmc.Sobol(2, seed=0).random(8)"),
+        (QMC + "points = qmc.Sobol(2, rng=3).random(8)", None),
+        (QMC + "def points():\n    return qmc.LatinHypercube(d=2)", None),
+        (FIELD + "noise = Noise()", "rng: object = field(default_factory=lambda: np.random.default_rng(0))"),
+        (FIELD + "noise = [Noise() for n in range(3)]", None),
         (DATA + "rows = data.shuffle(9)", "rows = data.shuffle(9, seed=0)"),
         (DATA + "rows = data.map(f).shuffle(9, None)", None),
         (DATA + "rows = data.shuffle(9, seed=None)", "rows = data.shuffle(9, seed=0)"),

@@ -105,6 +105,19 @@ def test_workers_are_seeded_by_what_numbers_their_calls_whatever_its_name(call: 
     assert changed == text.replace("    return", "    np.random.seed(n)\n    return")
 
 
+@pytest.mark.parametrize("call", ["mp.Process(target=draw, args=(n,)).start()", "jobs.append(pool.submit(draw, n))"])
+def test_workers_that_a_loop_starts_are_seeded_by_its_counter(call: str, tmp_path: Path) -> None:
+    text = f"def draw(n):\n    return np.random.normal()\n\n\nfor n in range(6):\n    {call}\n"
+    changed = after(BY_NAME["worker-seed"], text, tmp_path)
+    assert changed == text.replace("    return", "    np.random.seed(n)\n    return")
+
+
+def test_workers_are_seeded_by_the_number_in_what_they_are_given(tmp_path: Path) -> None:
+    text = "def draw(pair):\n    n, x = pair\n    return x * np.random.normal()\n\n\npool.map(draw, enumerate(rows))\n"
+    changed = after(BY_NAME["worker-seed"], text, tmp_path)
+    assert changed == text.replace("    n, x", "    np.random.seed(pair[0])\n    n, x")
+
+
 def test_threads_share_generators_and_do_not_seed_them(tmp_path: Path) -> None:
     text = BY_NAME["worker-seed"].before.replace("n_jobs=2", "n_jobs=2, prefer='threads'")
     assert after(BY_NAME["worker-seed"], text, tmp_path) == text

@@ -81,6 +81,16 @@ HARMLESS = {
         """,
         "rng = np.random.default_rng(0)",
     ),
+    "the default of a field": (
+        """
+        @dataclass
+        class Data:
+            rng: Generator = field(default_factory=lambda: np.random.default_rng())  # here
+
+        data = Data()
+        """,
+        "rng: Generator = field(default_factory=lambda: np.random.default_rng(0))",
+    ),
     "the only object of a class": (
         """
         class Data(Dataset):
@@ -148,6 +158,62 @@ NUMBERED = {
         """,
         "return np.random.default_rng([0, i]).normal()",
     ),
+    "pairs that a pool gives": (
+        """
+        def noise(x, i):
+            return np.random.default_rng().normal()  # here
+
+        rows = pool.starmap(noise, [(x, i) for i, x in enumerate(xs)])
+        """,
+        "return np.random.default_rng([0, i]).normal()",
+    ),
+    "numbers and values side by side": (
+        """
+        def noise(i, x):
+            return np.random.default_rng().normal()  # here
+
+        rows = pool.map(noise, range(9), xs)
+        """,
+        "return np.random.default_rng([0, i]).normal()",
+    ),
+    "a pair for each call": (
+        """
+        def noise(pair):
+            return np.random.default_rng().normal()  # here
+
+        rows = pool.map(noise, enumerate(xs))
+        """,
+        "return np.random.default_rng([0, pair[0]]).normal()",
+    ),
+    "a list of pairs": (
+        """
+        def noise(job):
+            return np.random.default_rng().normal()  # here
+
+        jobs = list(zip(xs, range(9)))
+        rows = pool.map(noise, jobs)
+        """,
+        "return np.random.default_rng([0, job[1]]).normal()",
+    ),
+    "a method of each number": (
+        """
+        class Model:
+            def noise(self, i):
+                return np.random.default_rng().normal()  # here
+
+        rows = pool.map(Model().noise, range(9))
+        """,
+        "return np.random.default_rng([0, i]).normal()",
+    ),
+    "processes": (
+        """
+        def noise(i, queue):
+            return np.random.default_rng().normal()  # here
+
+        jobs = [mp.Process(target=noise, args=(i, queue)) for i in range(9)]
+        """,
+        "return np.random.default_rng([0, i]).normal()",
+    ),
     "passes of a loop": (
         """
         for epoch in range(9):
@@ -183,6 +249,46 @@ NUMBERED = {
         """,
         "rng = random.Random(trial)",
     ),
+}
+
+ONCE = {
+    "batches": """
+        for batch in loader:
+            rng = np.random.default_rng()  # here
+        """,
+    "while": """
+        while loss > 0.1:
+            rng = np.random.default_rng()  # here
+        """,
+    "a function that is called in a loop": """
+        def augment(x):
+            return x + np.random.default_rng().normal()  # here
+
+        for batch in loader:
+            augment(batch)
+        """,
+    "a function that calls itself": """
+        def search(depth):
+            rng = random.Random()  # here
+            return search(depth - 1)
+
+        search(3)
+        """,
+    "an index of a batch among loops without one": """
+        for epoch in range(9):
+            for batch in loader:
+                rng = np.random.default_rng()  # here
+        """,
+    "a seed of two numbers where only one is taken": """
+        for epoch in range(9):
+            for i in range(9):
+                rng = random.Random()  # here
+        """,
+    "two loops with one name": """
+        for i in range(9):
+            for i in range(9):
+                rng = np.random.default_rng()  # here
+        """,
 }
 
 HARMFUL = {
@@ -224,14 +330,6 @@ HARMFUL = {
             def __iter__(self):
                 rng = np.random.default_rng()  # here
         """,
-    "batches": """
-        for batch in loader:
-            rng = np.random.default_rng()  # here
-        """,
-    "while": """
-        while loss > 0.1:
-            rng = np.random.default_rng()  # here
-        """,
     "a function": """
         def augment(x):
             return x + np.random.default_rng().normal()  # here
@@ -242,25 +340,11 @@ HARMFUL = {
 
         a, b = make(), make()
         """,
-    "a function that is called in a loop": """
-        def augment(x):
-            return x + np.random.default_rng().normal()  # here
-
-        for batch in loader:
-            augment(batch)
-        """,
     "a function that is passed on": """
         def augment(x):
             return x + np.random.default_rng().normal()  # here
 
         dataset = dataset.map(augment)
-        """,
-    "a function that calls itself": """
-        def search(depth):
-            rng = random.Random()  # here
-            return search(depth - 1)
-
-        search(3)
         """,
     "two functions that call each other": """
         def a():
@@ -269,6 +353,39 @@ HARMFUL = {
 
         def b():
             a()
+        """,
+    "pairs without a number": """
+        def noise(pair):
+            return np.random.default_rng().normal()  # here
+
+        rows = pool.map(noise, zip(xs, ys))
+        """,
+    "jobs that are added later": """
+        def noise(job):
+            return np.random.default_rng().normal()  # here
+
+        jobs = list(enumerate(xs))
+        jobs.append((0, x))
+        rows = pool.map(noise, jobs)
+        """,
+    "another element of a pair": """
+        def noise(x, i):
+            return np.random.default_rng().normal()  # here
+
+        rows = pool.starmap(noise, zip(xs, ys))
+        """,
+    "threads": """
+        def noise(i):
+            return np.random.default_rng().normal()  # here
+
+        jobs = [Thread(target=noise, args=(i,)) for i in range(9)]
+        """,
+    "the default of a field of many objects": """
+        @dataclass
+        class Data:
+            rng: Generator = field(default_factory=lambda: np.random.default_rng())  # here
+
+        data = [Data(), Data()]
         """,
     "a lambda": "augment = lambda x: x + np.random.default_rng().normal()  # here",
     "layers": """
@@ -293,21 +410,6 @@ HARMFUL = {
         class Data(Dataset):
             def __getitem__(self, index):
                 index = 3
-                rng = np.random.default_rng()  # here
-        """,
-    "an index of a batch among loops without one": """
-        for epoch in range(9):
-            for batch in loader:
-                rng = np.random.default_rng()  # here
-        """,
-    "a seed of two numbers where only one is taken": """
-        for epoch in range(9):
-            for i in range(9):
-                rng = random.Random()  # here
-        """,
-    "two loops with one name": """
-        for i in range(9):
-            for i in range(9):
                 rng = np.random.default_rng()  # here
         """,
     "a generator expression over others": "x = sum(f(y) for z in zs for y in default_rng().permutation(z))  # here",
@@ -349,6 +451,20 @@ def test_what_runs_once_gets_a_constant_seed(snippet: str, expected: str) -> Non
 @pytest.mark.parametrize(("snippet", "expected"), NUMBERED.values(), ids=NUMBERED)
 def test_what_is_numbered_gets_another_seed_each_time(snippet: str, expected: str) -> None:
     assert advice(snippet) == expected
+
+
+@pytest.mark.parametrize("snippet", ONCE.values(), ids=ONCE)
+def test_what_may_run_more_than_once_draws_from_a_generator_that_is_made_once(snippet: str) -> None:
+    lines = dedent(snippet).lstrip("\n").splitlines()
+    (line,) = [number for number, one in enumerate(lines, 1) if MARK in one]
+    top = max(number for number in range(line) if lines[number][:1].strip())
+    made = "random.Random" if "random.Random" in lines[line - 1] else "np.random.default_rng"
+    gap = ["", ""] if lines[top].startswith("def") else []
+    found = rewritten("\n".join(lines), line, UNSEEDED)
+    drawn = lines[line - 1].replace(f"{made}()", "generator")
+    assert found is not None
+    assert found.new == (f"generator = {made}(0)", *gap, *lines[top : line - 1], drawn)
+    assert (found.first, found.old) == (top + 1, tuple(lines[top:line]))
 
 
 @pytest.mark.parametrize("snippet", HARMFUL.values(), ids=HARMFUL)
@@ -397,9 +513,10 @@ def test_the_seeds_that_are_advised_differ_each_time(nests: list[str]) -> None:
     text = "\n".join([*lines, line])
     found = rewritten(text, len(nests) + 1, UNSEEDED)
     repeated = any(nest.startswith(("for _", "while", "def")) for nest in nests)
-    assert (found is None) == repeated
-    if found is None:
+    if repeated:
+        assert found is None or found.new[0].startswith("generator = ")
         return
+    assert found is not None
     (call,) = [node for node in ast.walk(ast.parse(found.new[0].strip())) if isinstance(node, ast.Call)]
     (seed,) = call.args
     names = {node.id for node in ast.walk(seed) if isinstance(node, ast.Name)}

@@ -35,6 +35,8 @@ def at(text: str) -> list[int]:
         "s = set(a)\ns = s | set(b)\nx = s.pop()",
         "def unique(): return set(words)\nfor w in unique(): f(w)",
         "def unique():\n    s = set(words)\n    return s | {x}\nids = list(unique())",
+        "done, _ = wait(jobs)\nfor job in done: f(job)",
+        "done, left = await asyncio.wait(jobs, timeout=9)\nx = [f(job) for job in left]",
         "x = np.random.RandomState()",
         "x = np.random.Generator(PCG64(None))",
         "g = torch.Generator()\ng.seed()",
@@ -68,6 +70,9 @@ def test_a_set_that_each_call_passes_to_a_parameter(parameters: str, call: str) 
     "text",
     [
         "x = sorted(set(words))",
+        "done, left = wait(jobs)\nfor job in left: f(job)",
+        "ready, left = ray.wait(jobs)\nfor job in ready: f(job)",
+        "code, text = process.wait()\nfor word in text: f(word)",
         "x = sorted(list({f(w) for w in words}))",
         "x = sorted(f(w) for w in set(words))",
         "x = {f(w) for w in set(words)}",
