@@ -20,7 +20,7 @@ from detaudit.judge.group import GroupInProgress
 from detaudit.judge.policy import END, NONE, START, Flags, Length, OneRun, TrialOutcome, TrialResult
 from detaudit.launch.plan import GroupPlan, Settings
 from detaudit.model import UNHOOKED, Difference, Group, Run, Stage, Status, Verdict
-from detaudit.model.problems import OutputsOpen
+from detaudit.model.problems import Interrupted, OutputsOpen
 from detaudit.notebooks.cells import code_of
 from detaudit.runner import Limits, Observer, Result, Runner, described
 from detaudit.runs import environment, log
@@ -250,7 +250,8 @@ class Trials:
         for group in groups:
             trial = self._begun(self._requested(group))
             for run in group.runs:
-                if run.counts and run.id == len(trial.group.result().runs) + 1:
+                interrupted = any(isinstance(error, Interrupted) for error in run.errors)
+                if run.counts and not interrupted and run.id == len(trial.group.result().runs) + 1:
                     self._take(trial, self._read(trial, run))
                     self.total_runs += 1
                 else:

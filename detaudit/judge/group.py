@@ -433,7 +433,7 @@ class GroupInProgress:
         run = ended(number, spec, processes, 0.0, Interrupted())
         trained = step > 0 and bool(record.trainings) and self.record is not None and bool(self.record.trainings)
         if trained and self.record is not None and comparer.first_difference(self.record, record) is not None:
-            self.add(run, processes, record)
+            self.add(replace(run, through=step), processes, record)
         else:
             self.add(replace(run, ranks=()), (), RunRecord())
 

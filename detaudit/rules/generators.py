@@ -234,12 +234,13 @@ def given_otherwise(call: ast.Call) -> bool:
 
 
 class GeneratorOnce(Rule):
-    """Make a generator once, above what runs again and again."""
+    """Make or seed a generator once, above what runs again and again."""
 
     name = "generator-once"
     kinds = frozenset({SourceKind.UNSEEDED})
     message = (
-        "A generator without a seed that is made again and again takes another one from the operating system each time."
+        "A generator that is made or seeded again and again, without a seed, takes another one from the operating "
+        "system each time."
     )
     before = "for x in rows:\n    noise = x + np.random.default_rng().normal()\n"
     after = "generator = np.random.default_rng(0)\nfor x in rows:\n    noise = x + generator.normal()\n"
@@ -249,28 +250,46 @@ class GeneratorOnce(Rule):
     )
 
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
-        if not isinstance(node, ast.Call) or last(node.func) not in _DRAWING or _given_seed(node) is not None:
-            return None
-        if not _takes_a_seed(node) or _seed_of(page, node, arrays=last(node.func) != "Random") is not None:
-            return None
-        if not _is_script(page) or _has_workers(page):
-            return UNSAFE
+        match node:
+            case ast.Call(func=function) if last(function) in _DRAWING and _is_repeated_without_seed(page, node):
+                name = _free_name(page)
+                edits = page.instead(node, name)
+                made = f"{name} = {ast.unparse(function)}"
+            case ast.Expr(value=ast.Call(func=function) as call) if page.full(function) in _RESEEDING:
+                if not _is_repeated_without_seed(page, call):
+                    return None
+                start, end = page.span(node)
+                edits = ((start, end, "pass"),) if page.is_alone(node) else ((*page.whole_lines(node), ""),)
+                made = ast.unparse(function).removesuffix(last(function)) + _RESEEDING[page.full(function)]
+            case _:
+                return None
         statement: ast.AST = node
         while page.reader.parent(statement) is not page.reader.tree:
             statement = page.reader.parent(statement)
-        if not isinstance(statement, ast.stmt):
+        if not isinstance(statement, ast.stmt) or not _is_script(page) or _has_workers(page) or _has_ranks(page):
             return UNSAFE
-        nodes = list(ast.walk(page.reader.tree))
-        used = {one.id for one in nodes if isinstance(one, ast.Name)} | {
-            one.arg for one in nodes if isinstance(one, ast.arg)
-        }
-        name = next(one for one in (f"{'shared_' * n}generator" for n in range(9)) if one not in used)
-        seed = f"[0, {_RANK}]" if _has_ranks(page) else "0"
         gap = "\n\n\n" if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else "\n"
         start, _ = page.whole_lines(statement)
-        made = f"{name} = {ast.unparse(node.func)}({seed}){gap}"
-        return Fix(((start, start, made), *page.instead(node, name)), _needs(page, seed))
+        return Fix(((start, start, f"{made}(0){gap}"), *edits))
 
+
+def _is_repeated_without_seed(page: SourceText, call: ast.Call) -> bool:
+    seed = _given_seed(call)
+    if (seed is not None and not is_none(seed)) or not _takes_a_seed(call):
+        return False
+    return _seed_of(page, call, arrays=page.full(call.func).partition(".")[0] != "random") is None
+
+
+def _free_name(page: SourceText) -> str:
+    nodes = list(ast.walk(page.reader.tree))
+    names = {one.id for one in nodes if isinstance(one, ast.Name)} | {
+        one.arg for one in nodes if isinstance(one, ast.arg)
+    }
+    return next(one for one in (f"{'shared_' * n}generator" for n in range(len(names) + 1)) if one not in names)
+
+
+_RESEEDING = {"random.seed": "seed", "numpy.random.seed": "seed", "torch.seed": "manual_seed"}
+"""Functions that seed a global generator anew, and what seeds it with a number."""
 
 _DRAWING = {"default_rng", "RandomState", "Random", *NUMPY} - {"SeedSequence"}
 """What one may draw from again and again: what is made of one SeedSequence each time draws the same numbers."""

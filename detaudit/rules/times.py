@@ -102,11 +102,11 @@ def _times(
     """
     match parent:
         case ast.For(target=target, iter=values, body=body) | ast.AsyncFor(target=target, iter=values, body=body):
-            return _counter(target, values) if child in body else None
+            return _counter(reader, target, values) if child in body else None
         case ast.While(orelse=otherwise):
             return None if child in otherwise else ()
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            return _times_in_comprehension(parent, child, below)
+            return _times_in_comprehension(reader, parent, child, below)
         case ast.Lambda(body=body):
             once = child is not body or _makes_field_once(reader, parent, calls)
             return None if once else _parameters(reader, parent, calls)
@@ -116,27 +116,61 @@ def _times(
             return None
 
 
-def _times_in_comprehension(node: _Comprehension, child: ast.AST, below: ast.AST) -> Sequence[str] | None:
+def _times_in_comprehension(
+    reader: Reader, node: _Comprehension, child: ast.AST, below: ast.AST
+) -> Sequence[str] | None:
     first = node.generators[0]
     if child is first and below is first.iter:
         return None
     if isinstance(child, ast.comprehension):
         return ()
-    counters = [_counter(part.target, part.iter) for part in node.generators]
+    counters = [_counter(reader, part.target, part.iter) for part in node.generators]
     return [name for counter in counters for name in counter] if all(counters) else ()
 
 
-def _counter(target: ast.expr, values: ast.expr) -> Sequence[str]:
+def _counter(reader: Reader, target: ast.expr, values: ast.expr, depth: int = 3) -> Sequence[str]:
     """Return the name that counts the passes of a loop, nothing if there is none."""
+    part = _number_in(reader, values, depth)
+    if isinstance(target, ast.Tuple) and part:
+        target = next((one for n, one in enumerate(target.elts) if part == f"[{n}]"), target)
+        part = ""
+    return (target.id,) if isinstance(target, ast.Name) and part == "" else ()
+
+
+def _number_in(reader: Reader, values: ast.expr, depth: int = 3) -> str | None:
+    """Return which part of the elements of ``values`` is a number that no other has.
+
+    Nothing for all of it, ``[0]`` for its first element; None if the code does not show that there is one.
+    """
     while isinstance(values, ast.Call) and _name(values.func) in _WRAPPERS and values.args:
         values = values.args[0]
-    match target, values:
-        case ast.Name(id=name), ast.Call(func=function) if _name(function) in ("range", "trange"):
-            return (name,)
-        case ast.Tuple(elts=[ast.Name(id=name), *_]), ast.Call(func=function) if _name(function) == "enumerate":
-            return (name,)
+    match values:
+        case ast.Name(id=name) if depth:
+            uses = [one for one in ast.walk(reader.tree) if isinstance(one, ast.Name) and one.id == name]
+            changed = any(isinstance(reader.parent(one), ast.Attribute | ast.AugAssign) for one in uses)
+            bound = reader.values(values)
+            known = bound[0] if len(bound) == 1 and not changed else None
+            return _number_in(reader, known, depth - 1) if known is not None else None
+        case ast.Call(func=function, args=parts):
+            name = _name(function)
+            if name == "zip" and depth:
+                numbered = (n for n, part in enumerate(parts) if _number_in(reader, part, depth - 1) == "")
+                return next((f"[{n}]" for n in numbered), None)
+            return "" if name in _COUNTING else "[0]" if name == "enumerate" else None
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            numbers = [one.value for one in elements if isinstance(one, ast.Constant) and type(one.value) is int]
+            return "" if len({*numbers}) == len(elements) else None
+        case ast.ListComp(elt=element, generators=[part]) | ast.GeneratorExp(elt=element, generators=[part]) if depth:
+            counter = _counter(reader, part.target, part.iter, depth - 1)
+            names = [_name(one) for one in (element.elts if isinstance(element, ast.Tuple) else [element])]
+            if not counter or counter[0] not in names:
+                return None
+            return f"[{names.index(counter[0])}]" if isinstance(element, ast.Tuple) else ""
         case _:
-            return ()
+            return None
+
+
+_COUNTING = {"range", "trange", "count"}
 
 
 def _parameters(reader: Reader, function: _Function | ast.Lambda, calls: frozenset[ast.AST]) -> Sequence[str]:
@@ -205,36 +239,6 @@ def _part_that_numbers(reader: Reader, call: ast.Call, place: int) -> str | None
     if _name(call.func) in _STARMAPS:
         return "" if call.args[1:] and _number_in(reader, call.args[1]) == f"[{place}]" else None
     return _number_in(reader, call.args[1 + place]) if 1 + place < len(call.args) else None
-
-
-def _number_in(reader: Reader, values: ast.expr, depth: int = 3) -> str | None:
-    """Return which part of the elements of ``values`` is a number that no other has, in the same way."""
-    while isinstance(values, ast.Call) and _name(values.func) in _WRAPPERS and values.args:
-        values = values.args[0]
-    match values:
-        case ast.Name(id=name) if depth:
-            uses = [one for one in ast.walk(reader.tree) if isinstance(one, ast.Name) and one.id == name]
-            changed = any(isinstance(reader.parent(one), ast.Attribute | ast.AugAssign) for one in uses)
-            bound = reader.values(values)
-            known = bound[0] if len(bound) == 1 and not changed else None
-            return _number_in(reader, known, depth - 1) if known is not None else None
-        case ast.Call(func=function, args=parts):
-            name = _name(function)
-            if name == "zip":
-                numbered = (n for n, part in enumerate(parts) if _number_in(reader, part, depth - 1) == "")
-                return next((f"[{n}]" for n in numbered), None)
-            return "" if name in _COUNTING else "[0]" if name == "enumerate" else None
-        case ast.ListComp(elt=element, generators=[part]) | ast.GeneratorExp(elt=element, generators=[part]):
-            counter = _counter(part.target, part.iter)
-            names = [_name(one) for one in (element.elts if isinstance(element, ast.Tuple) else [element])]
-            if not counter or counter[0] not in names:
-                return None
-            return f"[{names.index(counter[0])}]" if isinstance(element, ast.Tuple) else ""
-        case _:
-            return None
-
-
-_COUNTING = {"range", "trange", "count"}
 
 
 def _makes_field_once(reader: Reader, function: ast.Lambda, calls: frozenset[ast.AST]) -> bool:

@@ -65,6 +65,14 @@ class SourceText:
         first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
         return self._starts[first - 1], self._starts[below] if below < len(self._starts) else len(self._data)
 
+    def is_alone(self, node: ast.stmt) -> bool:
+        """Whether a statement shares its lines with others, or is all that its block has."""
+        parent = self.reader.parent(node)
+        blocks = (getattr(parent, name, None) for name in ("body", "orelse", "finalbody"))
+        block = next((one for one in blocks if isinstance(one, list) and node in one), [node])
+        above, below = self.lines[node.lineno - 1][: node.col_offset], self.lines[(node.end_lineno or node.lineno) - 1]
+        return len(block) == 1 or bool(above.strip()) or ";" in below
+
     def text(self, start: int, end: int) -> str:
         """Return the text between two offsets in bytes."""
         return self._data[start:end].decode()

@@ -88,6 +88,38 @@ def test_libcst_is_imported_only_to_edit() -> None:
     assert not importing
 
 
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        ("import random\ndef draw():\n    random.seed()\n    return random.random()\nprint(draw(), draw())\n",
+         "import random\nrandom.seed(0)\n\n\ndef draw():\n    return random.random()\nprint(draw(), draw())\n"),
+        ("import torch\nwhile f():\n    torch.seed()\n", "import torch\ntorch.manual_seed(0)\nwhile f():\n    pass\n"),
+        ("import random\ndef generator():\n    return random.Random()\nprint(generator(), generator())\n",
+         "import random\nshared_generator = random.Random(0)\n\n\ndef generator():\n    return shared_generator\n"
+         "print(generator(), generator())\n"),
+        ("@f\nclass A:\n    def a(self):\n        return default_rng()\nfor x in y: A().a()\n",
+         "generator = default_rng(0)\n\n\n@f\nclass A:\n    def a(self):\n        return generator\n"
+         "for x in y: A().a()\n"),
+    ],
+)  # fmt: skip
+def test_what_is_made_or_seeded_again_and_again_is_once(text: str, new: str, tmp_path: Path) -> None:
+    assert after(BY_NAME["generator-once"], text, tmp_path) == new
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def draw():\n    return default_rng()\n",  # a module, which workers may import
+        "def draw():\n    return default_rng()\nwith ThreadPoolExecutor() as p: p.submit(draw)\n",
+        "def draw():\n    return default_rng()\nfor x in DataLoader(data, num_workers=2): f(x)\n",
+        "def draw():\n    return default_rng(SeedSequence())\nprint(draw(), draw())\n",
+        "rank = int(os.environ['RANK'])\nwhile f():\n    x = default_rng()\n",
+    ],
+)
+def test_no_generator_is_shared_that_workers_may_have(text: str, tmp_path: Path) -> None:
+    assert after(BY_NAME["generator-once"], text, tmp_path) == text
+
+
 def test_added_lines_stay_above_the_line_that_they_are_for(tmp_path: Path) -> None:
     rule = BY_NAME["worker-seed"]
     (tmp_path / "train.py").write_text(rule.before)

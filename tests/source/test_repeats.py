@@ -221,6 +221,21 @@ NUMBERED = {
         """,
         "rng = np.random.default_rng([0, epoch])",
     ),
+    "passes with numbers of their own": (
+        """
+        SEEDS = [3, 7, 11]
+        for seed in SEEDS:
+            rng = np.random.default_rng()  # here
+        """,
+        "rng = np.random.default_rng([0, seed])",
+    ),
+    "passes that are numbered beside what they go through": (
+        """
+        for x, k in zip(xs, range(9)):
+            rng = random.Random()  # here
+        """,
+        "rng = random.Random(k)",
+    ),
     "passes of two loops": (
         """
         for epoch in tqdm(range(9)):
@@ -388,6 +403,12 @@ HARMFUL = {
         data = [Data(), Data()]
         """,
     "a lambda": "augment = lambda x: x + np.random.default_rng().normal()  # here",
+    "numbers that repeat": """
+        def noise(n):
+            return np.random.default_rng().normal()  # here
+
+        rows = pool.map(noise, [1, 2, 2])
+        """,
     "layers": """
         class Noise(nn.Module):
             def __init__(self):
