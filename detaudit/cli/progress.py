@@ -186,8 +186,9 @@ class ProgressLine(Observer):
 
     def progress(self, step: int, loss: float | None) -> None:
         """See Observer."""
+        began = step < self._step  # what was counted before were calls of a model
         self._step, self._loss = step, "" if loss is None else f"{loss:.6g}"
-        if step and not self._first[0]:
+        if step and (began or not self._first[0]):
             self._first = step, time.monotonic()
         if self._live is None and time.monotonic() >= self._next:
             self._next = time.monotonic() + EVERY_S

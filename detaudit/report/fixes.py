@@ -52,8 +52,8 @@ def evidence(fix: Fix) -> Iterator[str]:
 
 
 def _summary(hunk: Hunk) -> str:
-    shown = hunk.new or hunk.old
-    return "; ".join(line.strip() for line in shown if line.strip()) or "a line"
+    lines = "; ".join(line.strip() for line in hunk.new or hunk.old if line.strip()) or "a line"
+    return lines if hunk.new else f"removed: {lines}"
 
 
 def _without(first: Difference | None) -> str:

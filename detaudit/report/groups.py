@@ -474,7 +474,9 @@ def _ended_line(group: Group) -> str:
     early = group.shorter
     lines = [f"run {run.id} after step {run.through:,}" for run in early]
     if group.verdict is Verdict.NONDETERMINISTIC and group.through is not None:
-        lines.append(f"{'the others' if early else 'every run'} after step {group.through:,}")
+        stopped = any(run.status is Status.STOPPED for run in group.runs)
+        which = "those that finished" if stopped else "the others" if early else "every run"
+        lines.append(f"{which} after step {group.through:,}")
     return f"ended early: {', '.join(lines)}" if lines else ""
 
 

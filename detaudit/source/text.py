@@ -122,7 +122,10 @@ class SourceText:
         match node:
             case ast.Call(func=function, args=arguments):
                 inner = [function.value] if isinstance(function, ast.Attribute) else []
-                made = self.full(function).startswith(tuple(f"{module}." for module in modules))
+                classes = [one for one in self.reader.tree.body if isinstance(one, ast.ClassDef)]
+                bases = (base for one in classes if one.name == last(function) for base in one.bases)
+                names = [self.full(one) for one in (function, *bases)]
+                made = any(name.startswith(tuple(f"{module}." for module in modules)) for name in names)
                 return made or any(self.is_made_by(one, *modules, depth=depth) for one in (*inner, *arguments))
             case ast.Name() | ast.Attribute() if depth:
                 values = self.reader.values(node)

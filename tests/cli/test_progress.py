@@ -56,6 +56,17 @@ def test_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert line._text().startswith("none: run 2 of 3  step 101  10 steps/s")
 
 
+def test_steps_are_counted_from_the_first_of_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, line = Clock(monkeypatch), ProgressLine(silent=True)
+    line.run_started(1, None)
+    line.progress(200, None)  # calls of a model, before it trains
+    clock.now += 10
+    line.progress(1, None)
+    clock.now += 10
+    line.progress(11, None)
+    assert "step 11  1 steps/s" in line._text()
+
+
 def test_a_narrow_terminal_shows_what_matters_most(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, line = Clock(monkeypatch), ProgressLine(silent=True)
     line.group_started("trial-3", 3)
