@@ -322,11 +322,8 @@ class RowOrder(Rule):
     name = "row-order"
     kinds = frozenset({SourceKind.COMPLETION_ORDER})
     message = "Polars returns groups and unique rows in the order in which its threads find them, unless it is told."
-    before = 'import polars as pl\n\nmeans = pl.read_csv(path).group_by("kind").agg(pl.col("x").mean())\n'
-    after = (
-        'import polars as pl\n\nmeans = pl.read_csv(path).group_by("kind", maintain_order=True)'
-        '.agg(pl.col("x").mean())\n'
-    )
+    before = 'import polars as pl\n\nmeans = pl.read_csv(path).group_by("kind").mean()\n'
+    after = 'import polars as pl\n\nmeans = pl.read_csv(path).group_by("kind", maintain_order=True).mean()\n'
     never = "It never changes a call that says whether it keeps the order."
 
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
