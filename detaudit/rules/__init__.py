@@ -8,6 +8,7 @@ from pathlib import Path
 
 from detaudit.model import Edit, SourceKind
 from detaudit.notebooks.cells import code_of
+from detaudit.rules import generators
 from detaudit.rules.frameworks import (
     DatasetShuffle,
     EnvironmentSeed,
@@ -129,6 +130,14 @@ def places(text: bytes) -> list[tuple[int, Rule]]:
     nodes = [node for node in ast.walk(page.reader.tree) if isinstance(node, ast.expr | ast.stmt)]
     lines = {(node.lineno, n) for node in nodes for n, rule in enumerate(TABLE) if rule.fix(page, node) is not None}
     return [(line, TABLE[n]) for line, n in sorted(lines)]
+
+
+def has_workers(text: bytes) -> bool:
+    """Whether a file may start threads or processes; False if it cannot be parsed."""
+    try:
+        return generators.has_workers(SourceText.of(text))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
 
 
 def is_repeated_in(root: Path, file: str, line: int, kind: SourceKind) -> bool:

@@ -362,8 +362,9 @@ def _reset(page: SourceText, call: ast.Call, env: ast.expr) -> Fix | None:
     """Return the fix that seeds an environment at a reset, if no other one does."""
     if call.args or not _without(call, "seed", 0) or any(_seeds(one, env) for one in ast.walk(page.reader.tree)):
         return None
-    numbers = indexes(page.reader, call)
-    if numbers is None or len(numbers) > 1:
+    numbers, made = indexes(page.reader, call), page.reader.values(env)
+    several = any(one is not None and "vec" in ast.unparse(one).lower() for one in made)  # the next has the next seed
+    if numbers is None or len(numbers) > 1 or (numbers and several):
         return _once_below(page, env, f"{ast.unparse(env)}.reset", "seed=")
     return _seeded(page, call, "seed")
 

@@ -266,7 +266,7 @@ class GeneratorOnce(Rule):
         statement: ast.AST = node
         while page.reader.parent(statement) is not page.reader.tree:
             statement = page.reader.parent(statement)
-        if not isinstance(statement, ast.stmt) or not _is_script(page) or _has_workers(page) or _has_ranks(page):
+        if not isinstance(statement, ast.stmt) or not _is_script(page) or has_workers(page) or _has_ranks(page):
             return UNSAFE
         gap = "\n\n\n" if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else "\n"
         start, _ = page.whole_lines(statement)
@@ -299,11 +299,16 @@ _WORKERS |= {"ThreadPoolExecutor", "StatefulDataLoader", "remote", "to_thread", 
 _WORKER_METHODS = {"apply_async", "imap", "imap_unordered", "map", "map_async", "run_in_executor", "starmap"}
 
 
-def _has_workers(page: SourceText) -> bool:
+_WORKER_KEYWORDS = {"dataloader_num_workers", "n_jobs", "num_workers", "use_multiprocessing", "workers"}
+
+
+def has_workers(page: SourceText) -> bool:
     """Whether a file may start threads or processes, or hands functions on to what may."""
-    called = [one for node in ast.walk(page.reader.tree) for one in _called(node)]
+    nodes = list(ast.walk(page.reader.tree))
+    called = [one for node in nodes for one in _called(node)]
     methods = any(isinstance(one, ast.Attribute) and one.attr in _WORKER_METHODS for one in called)
-    return methods or any(last(one) in _WORKERS for one in called)
+    keywords = any(isinstance(one, ast.keyword) and one.arg in _WORKER_KEYWORDS for one in nodes)
+    return methods or keywords or any(last(one) in _WORKERS for one in called)
 
 
 def _called(node: ast.AST) -> list[ast.expr]:

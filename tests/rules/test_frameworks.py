@@ -40,6 +40,8 @@ FIELD = "@dataclass\nclass Noise:\n    rng: object = field(default_factory=np.ra
         (GYM + "state, _ = env.reset()", "state, _ = env.reset(seed=0)"),
         (GYM + "for episode in range(9):\n    env.reset()", "env.reset(seed=episode)"),
         (GYM + "env.reset(seed=3)\nenv.reset()", None),
+        ("import gymnasium as gym\ne = gym.make_vec('A', 3)\nfor n in range(9):\n    e.reset()",
+         "e.reset(seed=0)\nfor n in range(9):"),
         ("import gymnasium as gym\nclass Maze(gym.Env): ...\nmaze = Maze()\nmaze.reset()", "maze.reset(seed=0)"),
         ("class Maze(Base): ...\nmaze = Maze()\nmaze.reset()", None),
         (GYM + "while f():\n    env.reset()", "env.reset(seed=0)\nwhile f():"),

@@ -59,6 +59,19 @@ def test_global_generators_are_seeded_below_the_imports(tmp_path: Path) -> None:
     assert "".join(changed.lines) == GLOBAL.after
 
 
+@pytest.mark.parametrize(("helper", "advised"), [("loader = DataLoader(data)\n", False), ("size = 3\n", True)])
+def test_no_file_of_the_training_may_have_workers_if_a_generator_is_made_once(
+    helper: str, advised: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(f"import helper\n\n\n{BY_NAME['generator-once'].before}")
+    (tmp_path / "helper.py").write_text(helper)
+    tree = Tree(tmp_path, tmp_path, tmp_path / "results")
+    tree.make()
+    training = Training("train.py", ["train.py", "helper.py"], {}, ["cpu"])
+    found = candidates(TRACES["traced-hidden"], load_catalogue(), tree, training, ())
+    assert any(change.rule == "generator-once" for one in found for change in one.changes) is advised
+
+
 def test_names_are_of_one_rule_and_of_no_flag() -> None:
     assert len(BY_NAME) == len(TABLE)
     assert not set(BY_NAME) & set(load_catalogue().ids)
@@ -113,6 +126,7 @@ def test_what_is_made_or_seeded_again_and_again_is_once(text: str, new: str, tmp
         "def draw():\n    return default_rng()\nwith ThreadPoolExecutor() as p: p.submit(draw)\n",
         "def draw():\n    return default_rng()\nfor x in DataLoader(data, num_workers=2): f(x)\n",
         "def draw():\n    return default_rng(SeedSequence())\nprint(draw(), draw())\n",
+        "def draw():\n    return default_rng()\nprint(Trainer(args(dataloader_num_workers=2), draw).train())\n",
         "rank = int(os.environ['RANK'])\nwhile f():\n    x = default_rng()\n",
     ],
 )
