@@ -147,7 +147,7 @@ def _number_in(reader: Reader, values: ast.expr, depth: int = 3) -> str | None:
     match values:
         case ast.Name(id=name) if depth:
             uses = [one for one in ast.walk(reader.tree) if isinstance(one, ast.Name) and one.id == name]
-            changed = any(isinstance(reader.parent(one), ast.Attribute | ast.AugAssign) for one in uses)
+            changed = any(_changes(reader.parent(one)) for one in uses)
             bound = reader.values(values)
             known = bound[0] if len(bound) == 1 and not changed else None
             return _number_in(reader, known, depth - 1) if known is not None else None
@@ -156,7 +156,7 @@ def _number_in(reader: Reader, values: ast.expr, depth: int = 3) -> str | None:
             if name == "zip" and depth:
                 numbered = (n for n, part in enumerate(parts) if _number_in(reader, part, depth - 1) == "")
                 return next((f"[{n}]" for n in numbered), None)
-            return "" if name in _COUNTING else "[0]" if name == "enumerate" else None
+            return "" if name in ("range", "trange") else "[0]" if name == "enumerate" else None
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
             numbers = [one.value for one in elements if isinstance(one, ast.Constant) and type(one.value) is int]
             return "" if len({*numbers}) == len(elements) else None
@@ -170,7 +170,12 @@ def _number_in(reader: Reader, values: ast.expr, depth: int = 3) -> str | None:
             return None
 
 
-_COUNTING = {"range", "trange", "count"}
+def _changes(parent: ast.AST) -> bool:
+    """Whether a list may be changed where it is used: by a method, in place, or one of its elements."""
+    return isinstance(parent, ast.Attribute | ast.AugAssign) or not isinstance(getattr(parent, "ctx", _LOAD), ast.Load)
+
+
+_LOAD = ast.Load()
 
 
 def _parameters(reader: Reader, function: _Function | ast.Lambda, calls: frozenset[ast.AST]) -> Sequence[str]:
@@ -208,20 +213,20 @@ def _numbers_calls(
         process = _process_of(reader, call)
         if process is None:
             return "" if call.arg == "worker_init_fn" and place == 0 else None
-        given, call = _packed(process), process
+        given, keywords, call = _packed(process), [], process
     elif not isinstance(call, ast.Call):
         return None
     elif call.func is use:
-        given = call.args
+        given, keywords = call.args, call.keywords
     elif call.args[:1] != [use]:
         return None
     elif _name(call.func) in _STARTS | _MAPS | _STARMAPS:
         return _part_that_numbers(reader, call, place) if _indexes(reader, call, calls) == () else None
     elif _name(call.func) in _SUBMITS:
-        given = call.args[1:]
+        given, keywords = call.args[1:], call.keywords
     else:
         return None
-    keyword = next((one.value for one in call.keywords if one.arg == name), None)
+    keyword = next((one.value for one in keywords if one.arg == name), None)
     argument = keyword or (given[place] if place < len(given) else None)
     return "" if isinstance(argument, ast.Name) and _indexes(reader, call, calls) == (argument.id,) else None
 

@@ -383,6 +383,21 @@ HARMFUL = {
         jobs.append((0, x))
         rows = pool.map(noise, jobs)
         """,
+    "jobs that are replaced later": """
+        def noise(job):
+            return np.random.default_rng().normal()  # here
+
+        jobs = list(range(9))
+        jobs[3] = 2
+        rows = pool.map(noise, jobs)
+        """,
+    "numbers that a table counts": "x = [np.random.default_rng().normal() for n in table.count()]  # here",
+    "a process that has the name": """
+        def noise(x, name):
+            return np.random.default_rng().normal()  # here
+
+        jobs = [Process(target=noise, name=i, args=(x, y)) for i in range(9)]
+        """,
     "another element of a pair": """
         def noise(x, i):
             return np.random.default_rng().normal()  # here
