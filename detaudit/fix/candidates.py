@@ -53,11 +53,13 @@ def candidates(
     training imports, and variables at last.
     Files outside of ``only``, if that is not empty, are left alone.
     """
-    shared = any(rules.has_workers(_data(tree, tree.name(file))) for file in training.files)
+
+    def may_have_workers(file: str) -> bool:
+        return rules.has_workers(_data(tree, tree.name(file)))
 
     def editable(file: str, rule: str = "") -> bool:
-        if rule == ONCE.name and (shared or file != training.main):
-            return False  # workers may have it, and would draw the same numbers
+        if rule == ONCE.name and (file != training.main or any(map(may_have_workers, training.files))):
+            return False  # they would draw the same numbers
         return tree.is_own(file) and (not only or any(Path(file).is_relative_to(one) for one in only))
 
     culprit, seen = trace.culprit, set[tuple[str, int, tuple[str, ...]]]()

@@ -133,7 +133,7 @@ def places(text: bytes) -> list[tuple[int, Rule]]:
 
 
 def has_workers(text: bytes) -> bool:
-    """Whether a file may start threads or processes; False if it cannot be parsed."""
+    """Whether a file may start threads, processes or tasks; False if it cannot be parsed."""
     try:
         return generators.has_workers(SourceText.of(text))
     except (SyntaxError, ValueError, RecursionError):

@@ -360,7 +360,7 @@ class EnvironmentSeed(Rule):
 
 def _reset(page: SourceText, call: ast.Call, env: ast.expr) -> Fix | None:
     """Return the fix that seeds an environment at a reset, if no other one does."""
-    if call.args or not _without(call, "seed", 0) or any(_seeds(one, env) for one in ast.walk(page.reader.tree)):
+    if _is_seeded(page, ast.unparse(call.func)) or given_otherwise(call):
         return None
     numbers, made = indexes(page.reader, call), page.reader.values(env)
     several = any(one is not None and "vec" in ast.unparse(one).lower() for one in made)  # the next has the next seed
@@ -369,20 +369,20 @@ def _reset(page: SourceText, call: ast.Call, env: ast.expr) -> Fix | None:
     return _seeded(page, call, "seed")
 
 
-def _seeds(node: ast.AST, env: ast.expr) -> bool:
-    match node:
-        case ast.Call(func=ast.Attribute(attr="reset", value=value)) if ast.unparse(value) == ast.unparse(env):
-            return not _without(node, "seed", 0)
-        case _:
-            return False
+def _is_seeded(page: SourceText, function: str) -> bool:
+    """Whether a function is called anywhere with a seed: by its keyword, or as its only argument."""
+    calls = [
+        one for one in ast.walk(page.reader.tree) if isinstance(one, ast.Call) and ast.unparse(one.func) == function
+    ]
+    seeds = [argument_of(one, "seed") for one in calls]
+    return any(one.args for one in calls) or any(seed is not None and not is_none(seed) for seed in seeds)
 
 
 def _once_below(page: SourceText, env: ast.expr, function: str, keyword: str = "") -> Fix | None:
     """Return the fix that calls a function with a seed below where an environment is made; None if it is called."""
-    name = ast.unparse(env)
-    called = (one for one in ast.walk(page.reader.tree) if isinstance(one, ast.Call))
-    if any(ast.unparse(one.func) == function and (one.args or one.keywords) for one in called):
+    if _is_seeded(page, function):
         return None
+    name = ast.unparse(env)
     made = [one for one in ast.walk(page.reader.tree) if isinstance(one, ast.Assign) and _binds(one, name)]
     if len(made) != 1 or indexes(page.reader, made[0]) != ():
         return UNSAFE

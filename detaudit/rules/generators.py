@@ -68,8 +68,7 @@ class UnseededGenerator(Rule):
         option = _optional_seed(page, node)
         if option is None and not _takes_a_seed(node):
             return None
-        arrays = name in (*NUMPY, "default_rng") or page.full(node.func) == "numpy.random.seed"
-        seed = _seed_of(page, node, arrays=arrays)
+        seed = _seed_of(page, node, arrays=_takes_several(page, node))
         if seed is None:
             return UNSAFE
         needs = _needs(page, seed)
@@ -274,17 +273,17 @@ class GeneratorOnce(Rule):
 
 
 def _is_repeated_without_seed(page: SourceText, call: ast.Call) -> bool:
-    seed = _given_seed(call)
-    if (seed is not None and not is_none(seed)) or not _takes_a_seed(call):
-        return False
-    return _seed_of(page, call, arrays=page.full(call.func).partition(".")[0] != "random") is None
+    return _takes_a_seed(call) and _seed_of(page, call, arrays=_takes_several(page, call)) is None
+
+
+def _takes_several(page: SourceText, call: ast.Call) -> bool:
+    """Whether what a call seeds takes several numbers as its seed."""
+    return last(call.func) in (*NUMPY, "default_rng") or page.full(call.func) == "numpy.random.seed"
 
 
 def _free_name(page: SourceText) -> str:
-    nodes = list(ast.walk(page.reader.tree))
-    names = {one.id for one in nodes if isinstance(one, ast.Name)} | {
-        one.arg for one in nodes if isinstance(one, ast.arg)
-    }
+    nodes = ast.walk(page.reader.tree)
+    names = {one.id if isinstance(one, ast.Name) else one.arg for one in nodes if isinstance(one, ast.Name | ast.arg)}
     return next(one for one in (f"{'shared_' * n}generator" for n in range(len(names) + 1)) if one not in names)
 
 
@@ -296,14 +295,13 @@ _DRAWING = {"default_rng", "RandomState", "Random", *NUMPY} - {"SeedSequence"}
 
 _WORKERS = {"DataLoader", "Parallel", "Pool", "Process", "ProcessPoolExecutor", "Thread", "ThreadPool", "spawn"}
 _WORKERS |= {"ThreadPoolExecutor", "StatefulDataLoader", "remote", "to_thread", "start_new_thread"}
+_WORKERS |= {"gather", "create_task", "ensure_future", "TaskGroup", "start_soon"}  # tasks take turns in any order
 _WORKER_METHODS = {"apply_async", "imap", "imap_unordered", "map", "map_async", "run_in_executor", "starmap"}
-
-
 _WORKER_KEYWORDS = {"dataloader_num_workers", "n_jobs", "num_workers", "use_multiprocessing", "workers"}
 
 
 def has_workers(page: SourceText) -> bool:
-    """Whether a file may start threads or processes, or hands functions on to what may."""
+    """Whether a file may start threads, processes or tasks, or hands functions on to what may."""
     nodes = list(ast.walk(page.reader.tree))
     called = [one for node in nodes for one in _called(node)]
     methods = any(isinstance(one, ast.Attribute) and one.attr in _WORKER_METHODS for one in called)

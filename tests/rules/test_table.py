@@ -127,6 +127,7 @@ def test_what_is_made_or_seeded_again_and_again_is_once(text: str, new: str, tmp
         "def draw():\n    return default_rng()\nfor x in DataLoader(data, num_workers=2): f(x)\n",
         "def draw():\n    return default_rng(SeedSequence())\nprint(draw(), draw())\n",
         "def draw():\n    return default_rng()\nprint(Trainer(args(dataloader_num_workers=2), draw).train())\n",
+        "async def draw():\n    return default_rng()\nprint(run(gather(draw(), draw())))\n",
         "rank = int(os.environ['RANK'])\nwhile f():\n    x = default_rng()\n",
     ],
 )
