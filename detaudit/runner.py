@@ -37,7 +37,7 @@ from detaudit.launch.workspace import (
     stamps,
     written,
 )
-from detaudit.model import FlagState, OutputDifference, Run, RunError, RunRecord, Status, Warning
+from detaudit.model import ALL_STEPS, FlagState, OutputDifference, Run, RunError, RunRecord, Status, Warning
 from detaudit.model.files import StateRead
 from detaudit.model.outputs import Outputs, RunFacts
 from detaudit.model.problems import EndedAfterStep, EndedAtDifference, NoTraining, RecorderNotLoaded
@@ -196,7 +196,7 @@ class Followed:
         self.until = limits.until
         self.differs = False
         end = limits.last_step or (limits.until.step if limits.until else None)
-        if end is not None:
+        if end is not None and end < ALL_STEPS:
             observer.last_step(end)
         self.enough: RunError | None = None
 

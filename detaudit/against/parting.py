@@ -11,6 +11,7 @@ from pathlib import Path
 
 from detaudit.launch.plan import GroupPlan
 from detaudit.model import Apart, CodePlace, Difference, Parting
+from detaudit.model.trace import at_steps
 from detaudit.runner import Observer, Result, Runner
 from detaudit.runs.log import display_path
 from detaudit.trace import operations as records
@@ -122,7 +123,7 @@ def parting(
     instrumented.calls = bool(parts) and all(part.is_inference for part in parts)
     window = around(first, 1)
     while True:
-        observer.group_started(f"operations of steps {window.first} to {window.last}", 2)
+        observer.group_started(f"operations {at_steps(window.first, window.last)}", 2)
         (a, of_a), (b, of_b) = (instrumented.recorded(turn, window) for turn in turns)
         paths = RunPair(a, b, (of_a, of_b), first).paths()
         both = [[*records.operations(path)] for path in paths]

@@ -18,7 +18,6 @@ from detaudit.launch.plan import Settings, in_copy
 from detaudit.launch.tree import SourceCopy
 from detaudit.launch.workspace import repository_root
 from detaudit.model import (
-    ALL_STEPS,
     Apart,
     CodePlace,
     Comparison,
@@ -34,6 +33,7 @@ from detaudit.model import (
     Verdict,
 )
 from detaudit.model.against import OtherEnvironment
+from detaudit.model.trace import at_steps
 from detaudit.model.warnings import OperationUnknown, SamePackages
 from detaudit.runner import Observer, Result
 from detaudit.runs.log import display_path, trainings
@@ -168,7 +168,7 @@ class Environments(Turns[Side]):
         instrumented.calls = bool(parts) and all(part.is_inference for part in parts)
         last = around(first, 1).last
         window = Window(0, last)
-        self._observer.group_started("lines" if last >= ALL_STEPS else f"lines of steps 0 to {last}", 3)
+        self._observer.group_started(f"lines {at_steps(0, last)}", 3)
         (a, of_a), (again, of_again), (b, of_b) = (
             instrumented.recorded(turn, window, "lines") for turn in (turns[0], *turns)
         )

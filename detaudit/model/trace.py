@@ -144,6 +144,13 @@ ALL_STEPS = 10**9
 """The last step of a window that does not end: no training has so many."""
 
 
+def at_steps(first: int, last: int) -> str:
+    """Say at which steps something was recorded."""
+    if last >= ALL_STEPS:
+        return f"from step {first:,} on" if first > 1 else "at all steps"
+    return f"at step {first:,}" if first == last else f"at steps {first:,} to {last:,}"
+
+
 class How(StrEnum):
     """How a difference entered.
 

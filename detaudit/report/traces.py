@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from detaudit import wire
 from detaudit.model import (
-    ALL_STEPS,
     VERDICTS,
     Argument,
     Boundary,
@@ -30,6 +29,7 @@ from detaudit.model.difference import tensor_type
 from detaudit.model.fact import count, every
 from detaudit.model.sources import REPEATED, SOME_EMPTY
 from detaudit.model.stage import STAGES
+from detaudit.model.trace import at_steps
 from detaudit.notebooks.cells import location_of
 from detaudit.report import groups
 
@@ -173,16 +173,10 @@ def notes(trace: Trace) -> list[str]:
 
 
 def _pass(pass_: Pass) -> str:
-    if pass_.last_step >= ALL_STEPS:
-        steps = f"from step {pass_.first_step:,} on" if pass_.first_step > 1 else "at all steps"
-    elif pass_.first_step == pass_.last_step:
-        steps = f"at step {pass_.first_step:,}"
-    else:
-        steps = f"at steps {pass_.first_step:,} to {pass_.last_step:,}"
     first = pass_.first_difference
     match = f"first difference {first.stage.where(first.step, call=first.call)}" if first else "all match"
     recorded = _LEVELS.get(pass_.level, pass_.level)
-    return f"recorded {recorded} {steps} in {count(pass_.runs, 'run')}: {match}"
+    return f"recorded {recorded} {at_steps(pass_.first_step, pass_.last_step)} in {count(pass_.runs, 'run')}: {match}"
 
 
 CAUSES = {

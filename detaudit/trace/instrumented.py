@@ -11,6 +11,7 @@ from detaudit import store, wire
 from detaudit.judge import comparer, tensors
 from detaudit.launch.plan import GroupPlan
 from detaudit.model import ALL_STEPS, Difference, How, Number, Pass, Status, TensorPair, Warning
+from detaudit.model.trace import at_steps
 from detaudit.model.warnings import InstrumentedRunUnusable
 from detaudit.runner import Limits, Observer, Result, Runner
 from detaudit.runs.formats import npy, npz
@@ -112,7 +113,7 @@ class InstrumentedRuns:
     def pair(self, level: str, window: Window, most: int | None = None) -> RunPair | None:
         """Return two runs that differ in or before the window, None if all match, of which there are ``most``."""
         most = most or self._most
-        self._observer.group_started(f"{level} of steps {window.first} to {window.last}", most)
+        self._observer.group_started(f"{level} {at_steps(window.first, window.last)}", most)
         reference, folder = self._run(level, window, self.numbers[0])
         first, runs, differing, self.matching = self.total_runs, 1, None, [reference]
         self._latest[level] = reference, folder

@@ -36,7 +36,6 @@ ALLOWED = {
     ("runs/values.py", "the budget was spent while it was read (--file-budget)"): "as File.problem has it",
     ("ops/replay.py", "replay of {}"): "the name of a group of runs in the progress line",
     ("ops/replay.py", "exit status {}"): "in place of the error that a process would have written",
-    ("trace/instrumented.py", "{} of steps {} to {}"): "the name of a group of runs in the progress line",
 }
 """Sentences that are no facts, each with the reason."""
 
