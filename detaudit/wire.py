@@ -36,8 +36,9 @@ process and framework, replace earlier ones.
     An ML framework was imported.
 ``flag``: ``id, state, detail``
     A flag was ``applied``, ``failed``, or is ``unavailable`` in this version of the framework. ``detail`` says why.
-``source``: ``kind, what, file, line, value``
-    The script called ``what`` on this line. The kinds are:
+``source``: ``kind, what, file, line, value, takes``
+    The script called ``what`` on this line. ``takes``, if there is any, are the functions and classes of libraries that
+    lie in between and take a seed, each with its parameter: ``UMAP(random_state)``. The kinds are:
 
     - ``seed``, ``clock``, ``process-id``: it passed the seed ``value`` (as text). The latter two may come from the
       clock, or equal the process ID.

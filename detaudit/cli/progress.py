@@ -242,10 +242,12 @@ class ProgressLine(Observer):
         if not self._number:
             return {}
         elapsed, rate = time.monotonic() - self._started, self._steps_per_second()
-        total = f" of {self._of:,}" if self._of >= self._step and self._of else ""
+        most = "at most " if self._least else ""  # it may be over before
+        total = f" of {most}{self._of:,}" if self._of >= self._step and self._of else ""
         at_once = f", {self._at_once} at once" if self._at_once > 1 else ""
-        left = self._left(elapsed, rate)
-        unit = "run" if self._least else "recipe"
+        left, unit = self._left(elapsed, rate), "run" if self._least else "recipe"
+        seconds = "" if left is None else about(left)
+        seconds = seconds.replace("about ", most) if most else seconds
         return {
             "run": f"{self._name(self._number)}{at_once}",
             "tried": self._tried,
@@ -253,7 +255,7 @@ class ProgressLine(Observer):
             "rate": f"{_rate(rate)} steps/s" if rate else "",
             "loss": f"loss {self._loss}" if self._loss else "",
             "elapsed": duration(elapsed, ".0f"),
-            "left": f"{about(left)} left for this {unit}" if left is not None else "",
+            "left": f"{seconds} left for this {unit}" if seconds else "",
         }
 
     def _steps_per_second(self) -> float:

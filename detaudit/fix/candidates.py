@@ -68,7 +68,7 @@ def candidates(
     code, variables = _settings(trace, catalogue, tree, replace(training, main=main))
     yield from _new(own, seen, editable)
     yield from code
-    lines = ((tree.name(source.file), source.line, rules.RULES.get(source.kind, ())) for source in _sources(trace))
+    lines = ((tree.name(one.file), one.line, rules.about(one.kind, one.takes)) for one in _sources(trace))
     files = filter(editable, dict.fromkeys([main, *map(tree.name, training.files)]))
     shown = ((file, line, (rule,)) for file in files for line, rule in rules.places(_data(tree, file)))
     edited = (

@@ -4,13 +4,22 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from detaudit import wire
 from detaudit.model import Source, SourceKind
 from detaudit.runs.log import Process, display_path
 
-Calls = tuple[tuple[SourceKind, str], ...]
-"""The (kind, value) pairs of one call in one run; wire.py describes them."""
+
+class Call(NamedTuple):
+    """What one run recorded of a call; wire.py describes it."""
+
+    kind: SourceKind
+    value: str
+    takes: tuple[str, ...] = ()
+
+
+Calls = tuple[Call, ...]
 
 Seen = dict[tuple[str, int, str], Calls]
 """What one run recorded, by (file, line, function)."""
@@ -26,7 +35,7 @@ def seen_in(processes: Iterable[Process], cwd: Path) -> Seen:
         for source in process.sources:
             if source.kind != _SETTING:
                 key = (display_path(source.file, cwd), source.line, source.what)
-                seen[key] = (*seen.get(key, ()), (SourceKind(source.kind), source.value))
+                seen[key] = (*seen.get(key, ()), Call(SourceKind(source.kind), source.value, source.takes))
     return seen
 
 
@@ -53,14 +62,15 @@ def sources(runs: Sequence[Seen]) -> tuple[Source, ...]:
         kind = _kind(seen)
         if kind is not None:
             generators = _global_generators(seen) if kind is SourceKind.UNSEEDED else ()
-            suspects.append(Source(file=file, line=line, kind=kind, call=call, generators=generators))
+            takes = () if generators else next((one.takes for run in seen for one in run if one.takes), ())
+            suspects.append(Source(file=file, line=line, kind=kind, call=call, generators=generators, takes=takes))
     return tuple(sorted(suspects, key=lambda source: _RANKS.index(source.kind)))
 
 
 def _kind(seen: Sequence[Calls]) -> SourceKind | None:
     """Return what a line did, from what each run recorded there; None if it did the same in all of them."""
-    kinds = {kind for run in seen for kind, _ in run}
-    values = [{value for _, value in run} for run in seen]
+    kinds = {one.kind for run in seen for one in run}
+    values = [{one.value for one in run} for run in seen]
     if kinds == {SourceKind.COMPLETION_ORDER}:
         return SourceKind.COMPLETION_ORDER if _completion_differs(values) else None
     if kinds == {SourceKind.HYPERPARAMETER} and not _differ(values):
@@ -68,13 +78,13 @@ def _kind(seen: Sequence[Calls]) -> SourceKind | None:
     if not _differ(_comparable(values) if kinds <= _SEEDS else values):
         return next((kind for kind in _ALWAYS if kind in kinds), None)
     if kinds == {SourceKind.LISTING_ORDER}:
-        names = [{value.partition("/")[2] for _, value in run} for run in seen]
+        names = [{one.value.partition("/")[2] for one in run} for run in seen]
         return SourceKind.LISTING_FILES if _differ(names) else SourceKind.LISTING_ORDER
     if kinds == {SourceKind.HYPERPARAMETER}:
         return SourceKind.HYPERPARAMETER
     # A number may be near the clock by chance, but hardly in every run.
     near = (SourceKind.CLOCK, SourceKind.PROCESS_ID)
-    always = [kind for kind in near if all(kind in {k for k, _ in run} for run in seen)]
+    always = [kind for kind in near if all(kind in {one.kind for one in run} for run in seen)]
     return (always or [kind for kind in (SourceKind.UNSEEDED, SourceKind.SEED) if kind in kinds] or [SourceKind.SEED])[
         0
     ]
@@ -82,7 +92,7 @@ def _kind(seen: Sequence[Calls]) -> SourceKind | None:
 
 def _global_generators(seen: Sequence[Calls]) -> tuple[str, ...]:
     """Return the unseeded global generators it drew from; none if the call itself could have been given a seed."""
-    return tuple(sorted({value for run in seen for kind, value in run if kind is SourceKind.UNSEEDED and value}))
+    return tuple(sorted({one.value for run in seen for one in run if one.kind is SourceKind.UNSEEDED and one.value}))
 
 
 def _differ(values: Sequence[set[str]] | Sequence[set[int]]) -> bool:

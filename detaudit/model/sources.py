@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from detaudit.compat import StrEnum, assert_never
-from detaudit.model.fact import Fact, both, union
+from detaudit.model.fact import Fact, both, either, union
 from detaudit.notebooks.cells import location_of
 
 # Why a flag is not applied, and why a variation does not vary.
@@ -269,8 +269,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the user's code where a difference may enter.
 
     ``call`` is the function that it calls, or the operation that it runs, ``generators`` the unseeded global generators
-    it draws from. A ``suspect`` was found by reading the code, or by the operations that ran; any other line was
-    observed. ``condition`` says when an operation races.
+    it draws from, ``takes`` what libraries between the line and the call take a seed by: ``UMAP(random_state)``. A
+    ``suspect`` was found by reading the code, or by the operations that ran; any other line was observed. ``condition``
+    says when an operation races.
     """
 
     file: str
@@ -280,6 +281,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     generators: tuple[str, ...] = ()
     suspect: bool = False
     condition: str = ""
+    takes: tuple[str, ...] = ()
 
     def text(self) -> str:
         """Return what the line does."""
@@ -290,6 +292,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         if self.kind is SourceKind.UNSEEDED and self.generators:
             noun = "generator" if len(self.generators) == 1 else "generators"
             return f"{self.call}() draws from the unseeded global {noun} of {both(self.generators)}"
+        if self.takes:
+            takers = either([taker.replace(")", "=...)") for taker in self.takes])
+            return f"{self.call}() is called without a seed: {takers} takes one"
         condition = f" ({self.condition})" if self.condition else ""
         return _TEXTS[self.kind].format(call=self.call) + condition
 

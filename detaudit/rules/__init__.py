@@ -1,7 +1,7 @@
 """The rules of edits: one table, and the edit that fixes a line, given what it does."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,9 +109,15 @@ def is_repeated(text: bytes | str, line: int, kind: SourceKind) -> bool:
     return any(is_repeated_call(page, node) for node in page.at(line)) and rewritten(text, line, kind) is None
 
 
-def edit(root: Path, file: str, line: int, kind: SourceKind) -> Edit | None:
+def about(kind: SourceKind, takers: Iterable[str] = ()) -> Sequence[Rule]:
+    """Return the rules for a kind of line; those of a line with ``takers`` (see Source) begin with them."""
+    rules = RULES.get(kind, [])
+    return [*(EstimatorSeed.of(one) for one in takers), *rules]
+
+
+def edit(root: Path, file: str, line: int, kind: SourceKind, takers: Iterable[str] = ()) -> Edit | None:
     """Return the edit of a file that fixes what is of this kind at a line, None if no safe one is known."""
-    return next(edits(root, file, line, RULES.get(kind, ())), None)
+    return next(edits(root, file, line, about(kind, takers)), None)
 
 
 def edits(root: Path, file: str, line: int, rules: Iterable[Rule]) -> Iterator[Edit]:

@@ -22,12 +22,17 @@ def _without(call: ast.Call, name: str, position: int) -> bool:
     return not given_otherwise(call) and not any(isinstance(one, ast.Starred) for one in call.args)
 
 
-def _seeded(page: SourceText, call: ast.Call, name: str, value: str = "{}", *needs: str) -> Fix:
-    """Return the fix that passes a seed by a keyword: 0, or what numbers the times at which the call is made."""
+def _seeded(page: SourceText, call: ast.Call, name: str, value: str = "{}", module: str = "") -> Fix:
+    """Return the fix that passes a seed by a keyword: 0, or what numbers the times at which the call is made.
+
+    ``value`` is what is passed, by a function of this ``module``.
+    """
     numbers = indexes(page.reader, call)
     if numbers is None or len(numbers) > 1:
         return UNSAFE
-    return fixed(with_keyword(page, call, name, value.format(*numbers or "0")), *needs)
+    local = page.name_of(module)
+    value = (local + value.removeprefix(module) if local else value).format(*numbers or "0")
+    return fixed(with_keyword(page, call, name, value), *([f"import {module}"] if module and not local else []))
 
 
 class DatasetShuffle(Rule):
@@ -202,7 +207,8 @@ class _Seeded:
     keyword: str
     value: str = "{}"
     others: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
+    uses: str = ""
+    """The module that the value is of."""
 
 
 _SEEDED = (
@@ -227,13 +233,16 @@ _SEEDED = (
         "sampler",
         "optuna.samplers.TPESampler(seed={})",
         others=("directions",),
-        needs=("import optuna",),
+        uses="optuna",
     ),
 )
 
 
+@dataclass(frozen=True)
 class EstimatorSeed(Rule):
     """Give what a library draws with a seed of its own."""
+
+    seeded: tuple[_Seeded, ...] = _SEEDED
 
     name = "estimator-seed"
     kinds = frozenset({SourceKind.UNSEEDED, SourceKind.ENTROPY})
@@ -252,19 +261,40 @@ class EstimatorSeed(Rule):
         "It never gives a constant to what is made again and again: the forests of an ensemble would all be the same."
     )
 
+    @classmethod
+    def of(cls, taker: str) -> "EstimatorSeed":
+        """Return the rule for what a run recorded, such as ``UMAP(random_state)``; see Source."""
+        name, _, keyword = taker.removesuffix(")").partition("(")
+        if keyword in ("rng", "rstate"):
+            return cls((_Seeded("", {name}, keyword, "numpy.random.default_rng({})", uses="numpy"),))
+        return cls((_Seeded("", {name}, keyword),))
+
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
         if not isinstance(node, ast.Call):
             return None
-        module, _, name = page.full(node.func).rpartition(".")
-        for one in _SEEDED:
-            if name in one.names and f"{module}.".startswith(f"{one.module}."):
-                shuffles = argument_of(node, "shuffle")
+        calls = [node] if self.seeded is _SEEDED else _made_by(page, node)
+        return next((fix for call in calls if (fix := self._fix(page, call)) is not None), None)
+
+    def _fix(self, page: SourceText, call: ast.Call) -> Fix | None:
+        module, _, name = page.full(call.func).rpartition(".")
+        for one in self.seeded:
+            if name in one.names and f"{module}.".startswith(f"{one.module}." if one.module else ""):
+                shuffles = argument_of(call, "shuffle")
                 if name in _SPLITS and not (isinstance(shuffles, ast.Constant) and shuffles.value is True):
                     return None
-                if not _without(node, one.keyword, 99) or argument_of(node, *one.others) is not None:
+                if not _without(call, one.keyword, 99) or argument_of(call, *one.others) is not None:
                     return None
-                return _seeded(page, node, one.keyword, one.value, *page.missing(*one.needs))
+                return _seeded(page, call, one.keyword, one.value, one.uses)
         return None
+
+
+def _made_by(page: SourceText, call: ast.Call) -> Iterator[ast.Call]:
+    """Yield a call and, of a method, the calls that its object is evidently made by: ``pipe = Pipeline([PCA()])``."""
+    yield call
+    if isinstance(call.func, ast.Attribute):
+        values = page.reader.values(call.func.value)
+        if len(values) == 1 and values[0] is not None:
+            yield from (node for node in ast.walk(values[0]) if isinstance(node, ast.Call))
 
 
 _LOADERS = {"DataLoader", "StatefulDataLoader"}
@@ -299,8 +329,7 @@ class LoaderGenerator(Rule):
         drawing = [argument_of(node, "shuffle"), argument_of(node, "num_workers")]
         if name in _LOADERS and not any(isinstance(one, ast.Constant) and one.value for one in drawing):
             return None
-        needs = page.missing("import torch")
-        return _seeded(page, node, "generator", "torch.Generator().manual_seed({})", *needs)
+        return _seeded(page, node, "generator", "torch.Generator().manual_seed({})", "torch")
 
 
 class RowSeed(Rule):

@@ -111,7 +111,7 @@ def _seed_of(page: SourceText, node: ast.AST, *, arrays: bool) -> str | None:
     Only ``arrays`` of integers take several numbers: NumPy's generators mix them. In a worker of torch, the seed that
     it has differs from those of other workers and of other epochs.
     """
-    torch = next((name for name, full in page.imports.items() if full == "torch"), "")
+    torch = page.name_of("torch")
     if torch and is_of_item(page.reader, node):  # the global generator of torch, of which each worker has its own
         return f"{torch}.randint(2**62, ()).item()"
     names = indexes(page.reader, node)
@@ -389,7 +389,7 @@ class WorkerSeed(Rule):
         name = ast.unparse(node.func).partition(".")[0]
         full = page.imports.get(name, name)
         if not f"{module}.".startswith(f"{full}."):  # nn, of torch
-            name, full = next((local for local, one in page.imports.items() if one == module), module), module
+            name, full = page.name_of(module) or module, module
         called = f"{name}{module.removeprefix(full)}.{_GLOBAL[module]}"
         needs = () if module in page.imports.values() or full != module else (f"import {module}",)
         return Fix(((start, start, f"{called}({names[0]})\n{' ' * first[0].col_offset}"),), needs)

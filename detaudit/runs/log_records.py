@@ -90,6 +90,7 @@ class SourceLine(Line, frozen=True, tag="source"):
     file: str
     line: int
     value: str
+    takes: tuple[str, ...] = ()
 
 
 class Environ(Line, frozen=True, tag="environ"):

@@ -113,9 +113,9 @@ class SourceText:
             return f"{owner}.{node.attr}" if owner else ""
         return self.imports.get(node.id, node.id) if isinstance(node, ast.Name) else ""
 
-    def missing(self, *imports: str) -> tuple[str, ...]:
-        """Return those of these imports of modules that the text does not have."""
-        return tuple(one for one in imports if self.imports.get(one.split()[1]) != one.split()[1])
+    def name_of(self, module: str) -> str:
+        """Return the name by which this text has a module, ``""`` if it does not import it."""
+        return next((name for name, full in self.imports.items() if full == module), "")
 
     def is_made_by(self, node: ast.expr, *modules: str, depth: int = 5) -> bool:
         """Whether an expression is an object that these modules make, maybe wrapped, as far as this text shows."""

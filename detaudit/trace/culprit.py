@@ -90,9 +90,9 @@ class UserCode:
             return ""
         return lines[line - 1].strip() if line <= len(lines) else ""
 
-    def edit(self, file: str, line: int, kind: SourceKind) -> Edit | None:
+    def edit(self, file: str, line: int, kind: SourceKind, takers: Sequence[str] = ()) -> Edit | None:
         """Return the edit that fixes what is of this kind at a line, None if no safe one is known."""
-        return rules.edit(self.root, file, line, kind)
+        return rules.edit(self.root, file, line, kind, takers)
 
     def is_repeated(self, file: str, line: int, kind: SourceKind) -> bool:
         """Whether a line seeds a generator at a place where a constant seed repeats the same numbers."""
@@ -220,7 +220,7 @@ def blame_source(source: Source, code: UserCode, fixes: Remedies) -> Attribution
     """Return the answer for a line that is known to introduce a difference."""
     known = code.classified(source)
     cause = _SOURCE_CAUSES[known.kind]
-    edit = code.edit(known.file, known.line, known.kind)
+    edit = code.edit(known.file, known.line, known.kind, known.takes)
     repeated = edit is None and code.is_repeated(known.file, known.line, known.kind)
     return Attribution(known.file, known.line, known, cause, fixes.flags(cause, known), edit, repeated)
 

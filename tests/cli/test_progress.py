@@ -116,10 +116,12 @@ def test_runs_that_go_further_one_after_another(monkeypatch: pytest.MonkeyPatch)
     line.progress(1, None)
     clock.now += 10
     line.progress(101, None)
-    assert line._text() == "none: run 2 of 3+  step 101 of 400  10 steps/s  10 s  about 30 s left for this run"
+    assert (
+        line._text() == "none: run 2 of 3+  step 101 of at most 400  10 steps/s  10 s  at most 30 s left for this run"
+    )
     line.run_finished(run(steps=400, wall_s=40.0))
     line.run_started(3, None)
-    assert line._text() == "none: run 3 of 3+  step 0 of 400  0 s"  # it goes further than the last one
+    assert line._text() == "none: run 3 of 3+  step 0 of at most 400  0 s"  # it goes further than the last one
     line.run_finished(run(steps=400, wall_s=40.0))
     line.runs_planned(5, least=False)
     line.run_started(4, None)

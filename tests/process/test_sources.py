@@ -1,5 +1,6 @@
 """The lines that introduce unseeded randomness are named, and no others."""
 
+import sys
 from typing import Any
 
 import pytest
@@ -37,7 +38,7 @@ def sources(done: Finished) -> list[dict[str, Any]]:
 def source(line: int, kind: str, call: str = "", generators: tuple[str, ...] = (), suspect: bool = False) -> Any:
     """Return a line of train.py as it is in audit.json."""
     found = {"file": "train.py", "line": line, "kind": kind, "call": call}
-    return {**found, "generators": [*generators], "suspect": suspect, "condition": ""}
+    return {**found, "generators": [*generators], "suspect": suspect, "condition": "", "takes": []}
 
 
 @pytest.mark.slow
@@ -266,3 +267,42 @@ GaussianNB().fit(x, y)
     done = project.run("split.py", "--runs", "2")
     (named,) = sources(done)
     assert (named["line"], named["kind"], named["call"]) == (7, "unseeded", "sklearn.train_test_split")
+
+
+LIBRARY = """
+import numpy as np
+
+class Reducer:
+    def __init__(self, size=2, *, random_state=None):
+        self.size, self.random_state = size, random_state
+
+    def fit_transform(self, x):
+        return self._projected(x)
+
+    def _projected(self, x):
+        return x @ np.random.default_rng(self.random_state).normal(size=(x.shape[1], self.size))
+"""
+
+REDUCED = """
+import sys
+sys.path.insert(0, "site-packages")
+import numpy as np
+from reducing import Reducer
+reducer = Reducer(3)
+points = reducer.fit_transform(np.ones((4, 5)))
+np.save("points.npy", points)
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="code of older Pythons does not know its class")
+def test_what_a_library_draws_without_a_seed_is_seeded_where_the_script_makes_it(project: Project) -> None:
+    project.write("site-packages/reducing.py", LIBRARY)
+    project.write("train.py", REDUCED)
+    done = project.run("train.py", "--runs", "2", "--artifact", "points.npy")
+    taken = {**source(7, "unseeded", "numpy.random.default_rng"), "takes": ["Reducer(random_state)"]}
+    assert (done.code, sources(done)) == (1, [taken])
+    fixed = project.detaudit("fix", "train.py", "--format", "json")
+    assert (fixed.code, [hunk["new"] for hunk in fixed.json["hunks"]]) == (
+        0,
+        [["reducer = Reducer(3, random_state=0)"]],
+    )

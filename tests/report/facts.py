@@ -335,6 +335,13 @@ SOURCES = (
     *map(a_source, SourceKind),
     a_source(SourceKind.UNSEEDED, "random.shuffle", ("random",)),
     a_source(SourceKind.UNSEEDED, "augment", ("random", "numpy.random")),
+    Source(
+        file="train.py",
+        line=7,
+        kind=SourceKind.UNSEEDED,
+        call="numpy.random.default_rng",
+        takes=("fmin(rstate)", "UMAP(random_state)"),
+    ),
     Source(file="train.py", line=7, kind=SourceKind.UNINITIALIZED),
     Source(
         file="train.py",

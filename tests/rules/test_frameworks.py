@@ -6,6 +6,8 @@ import pytest
 
 from detaudit.model import SourceKind
 from detaudit.rules import RULES, rewritten
+from detaudit.rules.frameworks import EstimatorSeed
+from detaudit.source.text import SourceText
 
 UNSEEDED, CLOCK, ADDRESS, MEMORY = (
     SourceKind.UNSEEDED,
@@ -177,3 +179,34 @@ def test_a_seed_that_is_set_too_late_is_moved_up(text: str, moved: bool) -> None
     if rewrite is not None:
         assert rewrite.new[0].startswith("torch.manual_seed(")
         assert sorted(filter(None, rewrite.new)) == sorted(rewrite.old)
+
+
+REDUCER = "from umap import UMAP\n"
+FMIN = "from hyperopt import fmin\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "taker", "new"),
+    [
+        (REDUCER + "x = UMAP(2).fit(x)", "UMAP(random_state)", "x = UMAP(2, random_state=0).fit(x)"),
+        (REDUCER + "a = UMAP(2)\nx = a.fit(x)  # here", "UMAP(random_state)", "a = UMAP(2, random_state=0)"),
+        (REDUCER + "a = Pipeline([('a', UMAP())])\na.fit(x)  # here", "UMAP(random_state)",
+         "a = Pipeline([('a', UMAP(random_state=0))])"),
+        (REDUCER + "a = UMAP(2, random_state=3)\nx = a.fit(x)  # here", "UMAP(random_state)", None),
+        (REDUCER + "a = UMAP(**best)\nx = a.fit(x)  # here", "UMAP(random_state)", None),
+        (REDUCER + "a = UMAP()\na = UMAP(2)\nx = a.fit(x)  # here", "UMAP(random_state)", None),
+        (REDUCER + "while f():\n    a = UMAP()\n    a.fit(x)  # here", "UMAP(random_state)", None),
+        (REDUCER + "for n in range(3):\n    a = UMAP()\n    a.fit(x)  # here", "UMAP(random_state)",
+         "a = UMAP(random_state=n)"),
+        (REDUCER + "a = UMAP()\nx = a.fit(x)  # here", "PCA(random_state)", None),
+        (FMIN + "import numpy as n\na = fmin(f)", "fmin(rstate)", "a = fmin(f, rstate=n.random.default_rng(0))"),
+        (FMIN + "best = fmin(f)", "fmin(rstate)", "best = fmin(f, rstate=numpy.random.default_rng(0))"),
+    ],
+)  # fmt: skip
+def test_what_a_run_showed_to_take_a_seed(text: str, taker: str, new: str | None) -> None:
+    line = next((n for n, one in enumerate(text.split("\n"), 1) if "# here" in one), text.count("\n") + 1)
+    page = SourceText.of(text)
+    rule = EstimatorSeed.of(taker)
+    fixes = [fix for node in page.at(line) if (fix := rule.fix(page, node)) is not None and fix.edits]
+    after = page.edited(fixes[0].edits) if fixes else page
+    assert next((b.strip() for a, b in zip(page.lines, after.lines, strict=True) if a != b), None) == new

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detaudit import wire
-from detaudit.judge.seeds import Calls, Seen, seen_in, sources
+from detaudit.judge.seeds import Call, Calls, Seen, seen_in, sources
 from detaudit.model import Source, SourceKind
 from detaudit.runs.log import Process
 from detaudit.runs.log_records import Hello, SourceLine
@@ -17,7 +17,7 @@ AT = ("train.py", 3, "torch.manual_seed")
 
 
 def calls(kind: SourceKind, *values: str) -> Calls:
-    return tuple((kind, value) for value in values)
+    return tuple(Call(kind, value) for value in values)
 
 
 def source(kind: SourceKind) -> Source:

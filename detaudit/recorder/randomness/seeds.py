@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
-    from types import FrameType
+    from types import CodeType, FrameType
     from typing import Any, Optional
 
     from ..process.log import Sink
@@ -105,14 +105,15 @@ def _is_recorded(what: str, location: tuple[str, int], seed: str) -> bool:
     return True
 
 
-def write(sink: Sink, kind: str, what: str, location: tuple[str, int], value: str = "") -> None:
+def write(
+    sink: Sink, kind: str, what: str, location: tuple[str, int], value: str = "", takes: Sequence[str] = ()
+) -> None:
     """Write that ``what`` was called in this file and line, unless the same was written before."""
     key = (what, *location, value)
     if key not in _written:
         _written.add(key)
-        sink.write(
-            {"k": "source", "kind": kind, "what": what, "file": location[0], "line": location[1], "value": value}
-        )
+        line = {"k": "source", "kind": kind, "what": what, "file": location[0], "line": location[1], "value": value}
+        sink.write({**line, "takes": takes} if takes else line)
 
 
 def _kind(seed: float) -> str:
@@ -189,9 +190,48 @@ def _seeding(sink: Sink, what: str, skip: int = 0, through: Container[str] | Non
             return
         (kind, value), location = _described(args[skip:], kwargs), frames.location(user_frame)
         if not (kind == "unseeded" and what in repeatable) and _is_recorded(what, location, value):
-            write(sink, kind, what, location, value)
+            write(sink, kind, what, location, value, _takers(frame, user_frame) if kind == "unseeded" else ())
 
     return observe
+
+
+_TAKEN_AS = ("random_state", "random_seed", "seed", "rng", "rstate")
+"""What libraries call a parameter that is a seed, or a generator."""
+
+_MOST_TAKERS = 3
+
+
+def _takers(frame: FrameType | None, user_frame: FrameType) -> list[str]:
+    """Return what libraries take a seed by, between a call without one and the user's line, that nearest to it first.
+
+    Each is a function or a class with its parameter, such as ``UMAP(random_state)``. No variable of a frame is read:
+    that would keep its objects alive.
+    """
+    found: list[str] = []
+    while frame is not None and frame is not user_frame:
+        taker = _taker(frame)
+        if taker and taker not in found:
+            found.append(taker)
+        frame = frame.f_back
+    return found[::-1][:_MOST_TAKERS]
+
+
+def _taker(frame: FrameType) -> str:
+    code = frame.f_code
+    holder, _, function = getattr(code, "co_qualname", code.co_name).rpartition(".")  # since Python 3.11
+    parameter = _seed_parameter(code)
+    if parameter and function[:1] != "_":
+        return f"{function}({parameter})"
+    kind = frame.f_globals.get(holder) if holder else None
+    parameter = _seed_parameter(getattr(getattr(kind, "__init__", None), "__code__", None))
+    return f"{holder}({parameter})" if parameter else ""
+
+
+def _seed_parameter(code: CodeType | None) -> str:
+    if code is None:
+        return ""
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return next((name for name in _TAKEN_AS if name in parameters), "")
 
 
 def _setting(sink: Sink, what: str) -> Observer:

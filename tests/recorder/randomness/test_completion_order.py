@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from detaudit.judge.seeds import sources
+from detaudit.judge.seeds import Call, sources
 from detaudit.model import SourceKind
 from detaudit.recorder.process import threads
 from detaudit.recorder.randomness import order as completion_order
@@ -60,7 +60,7 @@ def seen(recorder: Any) -> tuple[tuple[str, str], ...]:
 
 def differ(*runs: tuple[tuple[str, str], ...]) -> bool:
     """Whether the auditor finds that these runs took the results of one line in different orders."""
-    calls = [tuple((SourceKind(kind), value) for kind, value in run) for run in runs]
+    calls = [tuple(Call(SourceKind(kind), value) for kind, value in run) for run in runs]
     found = sources([{("train.py", 1, "f"): run} for run in calls])
     assert {source.kind for source in found} <= {SourceKind.COMPLETION_ORDER}
     return bool(found)

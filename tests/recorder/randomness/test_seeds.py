@@ -213,3 +213,48 @@ def test_a_seed_that_is_a_numpy_integer_is_a_number(sink: Any, monkeypatch: pyte
 def test_simple_namespaces_are_not_modules() -> None:
     with pytest.raises(AttributeError):
         replace(SimpleNamespace(), "nothing", lambda function: function)
+
+
+LIBRARY = """
+import numpy
+
+
+def chosen(rows, *, rng=None):
+    return numpy.random.default_rng(rng)
+
+
+class Search:
+    def __init__(self, tries, random_state=None): ...
+
+    def fit(self, rows):
+        return _fitted(rows)
+
+
+class Inner(Search):
+    def fit_all(self, rows):
+        return [chosen(rows)]
+
+
+def _fitted(rows, seed=None):
+    return Inner(3).fit_all(rows)
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="code of older Pythons does not know its class")
+def test_what_libraries_take_a_seed_by_is_recorded_with_a_call_without_one(sink: Any) -> None:
+    library = ModuleType("searching")
+    random_ = SimpleNamespace(default_rng=lambda seed=None: seed)
+    namespace = vars(library)
+    exec(compile(LIBRARY, "/lib/site-packages/searching.py", "exec"), namespace)
+    namespace["numpy"] = SimpleNamespace(random=random_)
+    seeds._before(random_, "default_rng", sink, seeds._seeding(sink, "numpy.random.default_rng"))
+    library.Search(2).fit([])
+    library.chosen([])
+    library.chosen([], rng=3)
+    random_.default_rng()
+    assert [(line["kind"], line.get("takes")) for line in sink.found] == [
+        ("unseeded", ["Search(random_state)", "Inner(random_state)", "chosen(rng)"]),
+        ("unseeded", ["chosen(rng)"]),
+        ("seed", None),
+        ("unseeded", None),
+    ]
