@@ -221,6 +221,8 @@ _SEEDED = (
         "seed",
         others=("rng",),
     ),
+    # https://bayesian-optimization.github.io/BayesianOptimization/
+    _Seeded("bayes_opt", {"BayesianOptimization"}, "random_state"),
     # https://albumentations.ai/docs/4-advanced-guides/reproducibility
     _Seeded("albumentations", {"Compose", "ReplayCompose"}, "seed"),
     # https://stable-baselines3.readthedocs.io/en/master/guide/algos.html

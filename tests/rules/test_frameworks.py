@@ -59,6 +59,8 @@ FIELD = "@dataclass\nclass Noise:\n    rng: object = field(default_factory=np.ra
         ("import optuna\ns = optuna.create_study(sampler=optuna.samplers.RandomSampler())",
          "s = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))"),
         ("import optuna\ns = optuna.create_study(directions=['maximize', 'minimize'])", None),
+        ("from bayes_opt import BayesianOptimization\na = BayesianOptimization(f, {'x': (0, 1)})",
+         "a = BayesianOptimization(f, {'x': (0, 1)}, random_state=0)"),
         ("import albumentations as A\nt = A.Compose([A.HorizontalFlip(p=0.5)])",
          "t = A.Compose([A.HorizontalFlip(p=0.5)], seed=0)"),
         ("import polars as pl\nt = pl.DataFrame(x)\na = t.filter(f).sample(9)", "a = t.filter(f).sample(9, seed=0)"),
