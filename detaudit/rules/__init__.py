@@ -27,7 +27,7 @@ from detaudit.rules.generators import (
     WorkerSeed,
     is_repeated_call,
 )
-from detaudit.rules.order import AddressOrder, CompletionOrder, ListingOrder, RowOrder, SetOrder
+from detaudit.rules.order import AddressOrder, CompletionOrder, ListingOrder, OneWorker, RowOrder, SetOrder
 from detaudit.rules.rule import Rule
 from detaudit.rules.values import SaltedHash, UninitializedMemory
 from detaudit.source.text import SourceText
@@ -54,6 +54,7 @@ TABLE: tuple[Rule, ...] = (
     EnvironmentSeed(),
     RowSeed(),
     RowOrder(),
+    OneWorker(),
     UninitializedMemory(),
     SaltedHash(),
 )

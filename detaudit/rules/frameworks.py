@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from detaudit.model import SourceKind
 from detaudit.rules.calls import fixed, with_keyword
-from detaudit.rules.generators import given_otherwise, is_none
+from detaudit.rules.generators import is_none
 from detaudit.rules.rule import UNSAFE, Fix, Rule
 from detaudit.rules.times import indexes
-from detaudit.source.text import SourceText, argument_of
+from detaudit.source.text import SourceText, argument_of, given_otherwise
 
 _UNSEEDED = frozenset({SourceKind.UNSEEDED})
 

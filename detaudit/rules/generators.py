@@ -8,7 +8,7 @@ from detaudit.rules.calls import with_first
 from detaudit.rules.rule import UNSAFE, Fix, Rule
 from detaudit.rules.times import indexes, is_handed_on, is_of_item, starts_worker
 from detaudit.source.randomness import NUMPY, defaults
-from detaudit.source.text import SourceText, TextEdit, argument_of, last
+from detaudit.source.text import SourceText, TextEdit, argument_of, given_otherwise, last
 
 _GENERATORS = {*NUMPY, "default_rng", "Random", "SeedGenerator"}
 _SEEDING = {
@@ -225,11 +225,6 @@ def _seed(page: SourceText, call: ast.Call, new: str) -> tuple[TextEdit, ...]:
     """Return the edit that gives a call a seed, in place of None if it has that."""
     seed = _given_seed(call)
     return page.instead(seed, new) if seed is not None else with_first(page, call, new)
-
-
-def given_otherwise(call: ast.Call) -> bool:
-    """Whether a call may have arguments that cannot be read here, such as ``*args``."""
-    return any(keyword.arg is None for keyword in call.keywords)
 
 
 class GeneratorOnce(Rule):

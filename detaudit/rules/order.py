@@ -7,7 +7,7 @@ from detaudit.rules.calls import fixed, with_keyword, without
 from detaudit.rules.rule import UNSAFE, Fix, Rule
 from detaudit.source.machine_reads import is_listing
 from detaudit.source.randomness import waiting
-from detaudit.source.text import SourceText, TextEdit, argument_of, last
+from detaudit.source.text import SourceText, TextEdit, argument_of, given_otherwise, last
 
 _LISTS = {"listdir", "glob.glob"}
 _UNORDERED = {"imap_unordered": "imap", "map_unordered": "map", "uimap": "imap"}
@@ -333,3 +333,35 @@ class RowOrder(Rule):
                 return None if said else fixed(with_keyword(page, node, "maintain_order", "True"))
             case _:
                 return None
+
+
+_RACING = {
+    # https://radimrehurek.com/gensim/models/word2vec.html: "you must also limit the model to a single worker thread"
+    **{("gensim", name): {"workers": "1"} for name in ("Doc2Vec", "FastText", "Word2Vec")},
+    # https://benfred.github.io/implicit/api/models/cpu/bpr.html: "num_threads"; without a seed, the order is random too
+    ("implicit", "BayesianPersonalizedRanking"): {"num_threads": "1", "random_state": "0"},
+}
+"""What trains with threads that write to the same weights: its library and name, and what makes two runs equal."""
+
+
+class OneWorker(Rule):
+    """Let one thread train where several write to the same weights."""
+
+    name = "one-worker"
+    kinds = frozenset[SourceKind]()
+    message = "Their updates arrive in any order, and some overwrite others, so no seed makes two runs equal."
+    before = "from gensim.models import Word2Vec\n\nmodel = Word2Vec(sentences, workers=4)\n"
+    after = "from gensim.models import Word2Vec\n\nmodel = Word2Vec(sentences, workers=1)\n"
+    never = "It never changes what trains in several threads with the same result, such as a random forest."
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        if not isinstance(node, ast.Call):
+            return None
+        module, _, name = page.full(node.func).rpartition(".")
+        for keyword, value in _RACING.get((module.partition(".")[0], name), {}).items():
+            passed = argument_of(node, keyword)
+            if given_otherwise(node):
+                return UNSAFE
+            if passed is None or (value == "1" and ast.unparse(passed) != value):
+                return fixed(with_keyword(page, node, keyword, value))
+        return None

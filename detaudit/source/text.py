@@ -176,6 +176,11 @@ def argument_of(call: ast.Call, *names: str) -> ast.expr | None:
     return next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
 
 
+def given_otherwise(call: ast.Call) -> bool:
+    """Whether a call may have arguments that cannot be read here, such as ``*args``."""
+    return any(keyword.arg is None for keyword in call.keywords)
+
+
 def _at(tree: ast.Module, line: int) -> Iterator[ast.stmt]:
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt):

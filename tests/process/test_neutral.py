@@ -166,6 +166,6 @@ def test_a_child_writes_an_event_log_of_its_own(project: Project, start: str) ->
             training.train(seed=9, steps=5)
         """,
     )
-    done = project.run("train.py", "--runs", "2")
+    done = project.run("train.py", "--runs", "2", "--full")
     assert done.code == 0
     assert [rank["steps"] for rank in done.json["groups"][0]["runs"][0]["ranks"]] == [5, 2, 3]

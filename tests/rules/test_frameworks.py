@@ -1,13 +1,15 @@
 """What frameworks draw gets a seed where that is safe, and stays where a seed would make draws repeat."""
 
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from detaudit.model import SourceKind
-from detaudit.rules import RULES, rewritten
+from detaudit.rules import RULES, edits, rewritten
 from detaudit.rules.frameworks import EstimatorSeed
-from detaudit.source.text import SourceText
+from detaudit.rules.order import OneWorker
+from detaudit.rules.rule import Rule
 
 UNSEEDED, CLOCK, ADDRESS, MEMORY = (
     SourceKind.UNSEEDED,
@@ -205,10 +207,34 @@ FMIN = "from hyperopt import fmin\n"
         (FMIN + "best = fmin(f)", "fmin(rstate)", "best = fmin(f, rstate=numpy.random.default_rng(0))"),
     ],
 )  # fmt: skip
-def test_what_a_run_showed_to_take_a_seed(text: str, taker: str, new: str | None) -> None:
-    line = next((n for n, one in enumerate(text.split("\n"), 1) if "# here" in one), text.count("\n") + 1)
-    page = SourceText.of(text)
-    rule = EstimatorSeed.of(taker)
-    fixes = [fix for node in page.at(line) if (fix := rule.fix(page, node)) is not None and fix.edits]
-    after = page.edited(fixes[0].edits) if fixes else page
-    assert next((b.strip() for a, b in zip(page.lines, after.lines, strict=True) if a != b), None) == new
+def test_what_a_run_showed_to_take_a_seed(text: str, taker: str, new: str | None, tmp_path: Path) -> None:
+    assert edited_by(EstimatorSeed.of(taker), text, tmp_path) == new
+
+
+def edited_by(rule: Rule, text: str, folder: Path) -> str | None:
+    """Return the first line that a rule writes for the marked line, or the last; None if it has no edit."""
+    lines = text.split("\n")
+    line = next((n for n, one in enumerate(lines, 1) if MARK in one), len(lines))
+    (folder / "train.py").write_text(text)
+    return next((edit.new[0].strip() for edit in edits(folder, "train.py", line, [rule])), None)
+
+
+VECTORS = "from gensim.models import Word2Vec\n"
+BPR = "from implicit.bpr import BayesianPersonalizedRanking as BPR\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        (VECTORS + "a = Word2Vec(x)", "a = Word2Vec(x, workers=1)"),
+        (VECTORS + "a = Word2Vec(x, workers=4)", "a = Word2Vec(x, workers=1)"),
+        (VECTORS + "a = Word2Vec(x, workers=1)", None),
+        (VECTORS + "a = Word2Vec(x, **options)", None),
+        ("a = Word2Vec(x)", None),
+        (BPR + "a = BPR(8)", "a = BPR(8, num_threads=1, random_state=0)"),
+        (BPR + "a = BPR(8, random_state=3)", "a = BPR(8, random_state=3, num_threads=1)"),
+        (BPR + "a = BPR(8, random_state=3, num_threads=1)", None),
+    ],
+)
+def test_threads_that_write_to_the_same_weights(text: str, new: str | None, tmp_path: Path) -> None:
+    assert edited_by(OneWorker(), text, tmp_path) == new

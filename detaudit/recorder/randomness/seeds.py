@@ -198,6 +198,9 @@ def _seeding(sink: Sink, what: str, skip: int = 0, through: Container[str] | Non
 _TAKEN_AS = ("random_state", "random_seed", "seed", "rng", "rstate")
 """What libraries call a parameter that is a seed, or a generator."""
 
+_HELPERS = ("random_state", "seed", "rng", "generator")
+"""Parts of the names of functions that turn a seed into a generator for the library itself."""
+
 _MOST_TAKERS = 3
 
 
@@ -209,18 +212,19 @@ def _takers(frame: FrameType | None, user_frame: FrameType) -> list[str]:
     """
     found: list[str] = []
     while frame is not None and frame is not user_frame:
-        taker = _taker(frame)
+        taker = _taker(frame, called=frame.f_back is user_frame)
         if taker and taker not in found:
             found.append(taker)
         frame = frame.f_back
     return found[::-1][:_MOST_TAKERS]
 
 
-def _taker(frame: FrameType) -> str:
+def _taker(frame: FrameType, called: bool) -> str:
+    """Return what takes a seed in this frame: the function, if the user's line ``called`` it, or else its class."""
     code = frame.f_code
     holder, _, function = getattr(code, "co_qualname", code.co_name).rpartition(".")  # since Python 3.11
     parameter = _seed_parameter(code)
-    if parameter and function[:1] != "_":
+    if parameter and called and function[:1] != "_" and not any([part in function for part in _HELPERS]):
         return f"{function}({parameter})"
     kind = frame.f_globals.get(holder) if holder else None
     parameter = _seed_parameter(getattr(getattr(kind, "__init__", None), "__code__", None))
