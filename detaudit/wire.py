@@ -38,7 +38,7 @@ process and framework, replace earlier ones.
     A flag was ``applied``, ``failed``, or is ``unavailable`` in this version of the framework. ``detail`` says why.
 ``source``: ``kind, what, file, line, value, takes``
     The script called ``what`` on this line. ``takes``, if there is any, are the functions and classes of libraries that
-    lie in between and take a seed, each with its parameter: ``UMAP(random_state)``. The kinds are:
+    lie in between and take a seed, each with its parameter: ``umap.UMAP(random_state)``. The kinds are:
 
     - ``seed``, ``clock``, ``process-id``: it passed the seed ``value`` (as text). The latter two may come from the
       clock, or equal the process ID.

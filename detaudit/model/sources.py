@@ -269,7 +269,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the user's code where a difference may enter.
 
     ``call`` is the function that it calls, or the operation that it runs, ``generators`` the unseeded global generators
-    it draws from, ``takes`` what libraries between the line and the call take a seed by: ``UMAP(random_state)``. A
+    it draws from, ``takes`` what libraries between the line and the call take a seed by: ``umap.UMAP(random_state)``. A
     ``suspect`` was found by reading the code, or by the operations that ran; any other line was observed. ``condition``
     says when an operation races.
     """

@@ -265,11 +265,12 @@ class EstimatorSeed(Rule):
 
     @classmethod
     def of(cls, taker: str) -> "EstimatorSeed":
-        """Return the rule for what a run recorded, such as ``UMAP(random_state)``; see Source."""
-        name, _, keyword = taker.removesuffix(")").partition("(")
+        """Return the rule for what a run recorded, such as ``umap.UMAP(random_state)``; see Source."""
+        full, _, keyword = taker.removesuffix(")").partition("(")
+        module, _, name = full.partition(".")
         if keyword in ("rng", "rstate"):
-            return cls((_Seeded("", {name}, keyword, "numpy.random.default_rng({})", uses="numpy"),))
-        return cls((_Seeded("", {name}, keyword),))
+            return cls((_Seeded(module, {name}, keyword, "numpy.random.default_rng({})", uses="numpy"),))
+        return cls((_Seeded(module, {name}, keyword),))
 
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
         if not isinstance(node, ast.Call):
@@ -280,7 +281,7 @@ class EstimatorSeed(Rule):
     def _fix(self, page: SourceText, call: ast.Call) -> Fix | None:
         module, _, name = page.full(call.func).rpartition(".")
         for one in self.seeded:
-            if name in one.names and f"{module}.".startswith(f"{one.module}." if one.module else ""):
+            if name in one.names and f"{module}.".startswith(f"{one.module}."):
                 shuffles = argument_of(call, "shuffle")
                 if name in _SPLITS and not (isinstance(shuffles, ast.Constant) and shuffles.value is True):
                     return None

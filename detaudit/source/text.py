@@ -95,8 +95,12 @@ class SourceText:
 
     @cached_property
     def imports(self) -> dict[str, str]:
-        """The full dotted name of each imported name."""
-        names = dict(_USUAL)
+        """The full dotted name of each imported name, and of names that are usual for modules."""
+        return _USUAL | self._imported
+
+    @cached_property
+    def _imported(self) -> dict[str, str]:
+        names = dict[str, str]()
         for node in ast.walk(self.reader.tree):
             if isinstance(node, ast.Import):
                 names |= {
@@ -115,7 +119,7 @@ class SourceText:
 
     def name_of(self, module: str) -> str:
         """Return the name by which this text has a module, ``""`` if it does not import it."""
-        return next((name for name, full in self.imports.items() if full == module), "")
+        return next((name for name, full in self._imported.items() if full == module), "")
 
     def is_made_by(self, node: ast.expr, *modules: str, depth: int = 5) -> bool:
         """Whether an expression is an object that these modules make, maybe wrapped, as far as this text shows."""

@@ -299,7 +299,7 @@ def test_what_a_library_draws_without_a_seed_is_seeded_where_the_script_makes_it
     project.write("site-packages/reducing.py", LIBRARY)
     project.write("train.py", REDUCED)
     done = project.run("train.py", "--runs", "2", "--artifact", "points.npy")
-    taken = {**source(7, "unseeded", "numpy.random.default_rng"), "takes": ["Reducer(random_state)"]}
+    taken = {**source(7, "unseeded", "numpy.random.default_rng"), "takes": ["reducing.Reducer(random_state)"]}
     assert (done.code, sources(done)) == (1, [taken])
     fixed = project.detaudit("fix", "train.py", "--format", "json")
     assert (fixed.code, [hunk["new"] for hunk in fixed.json["hunks"]]) == (

@@ -340,7 +340,7 @@ SOURCES = (
         line=7,
         kind=SourceKind.UNSEEDED,
         call="numpy.random.default_rng",
-        takes=("fmin(rstate)", "UMAP(random_state)"),
+        takes=("hyperopt.fmin(rstate)", "umap.UMAP(random_state)"),
     ),
     Source(file="train.py", line=7, kind=SourceKind.UNINITIALIZED),
     Source(

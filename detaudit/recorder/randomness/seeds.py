@@ -207,8 +207,8 @@ _MOST_TAKERS = 3
 def _takers(frame: FrameType | None, user_frame: FrameType) -> list[str]:
     """Return what libraries take a seed by, between a call without one and the user's line, that nearest to it first.
 
-    Each is a function or a class with its parameter, such as ``UMAP(random_state)``. No variable of a frame is read:
-    that would keep its objects alive.
+    Each is a function or a class with its library and its parameter, such as ``umap.UMAP(random_state)``. No variable
+    of a frame is read: that would keep its objects alive.
     """
     found: list[str] = []
     while frame is not None and frame is not user_frame:
@@ -221,14 +221,15 @@ def _takers(frame: FrameType | None, user_frame: FrameType) -> list[str]:
 
 def _taker(frame: FrameType, called: bool) -> str:
     """Return what takes a seed in this frame: the function, if the user's line ``called`` it, or else its class."""
-    code = frame.f_code
-    holder, _, function = getattr(code, "co_qualname", code.co_name).rpartition(".")  # since Python 3.11
+    code, module = frame.f_code, frames.top_module(frame)
+    name = getattr(code, "co_qualname", code.co_name)  # since Python 3.11
+    holder, _, function = name.rpartition(".")
     parameter = _seed_parameter(code)
     if parameter and called and function[:1] != "_" and not any([part in function for part in _HELPERS]):
-        return f"{function}({parameter})"
+        return f"{module}.{name}({parameter})"
     kind = frame.f_globals.get(holder) if holder else None
     parameter = _seed_parameter(getattr(getattr(kind, "__init__", None), "__code__", None))
-    return f"{holder}({parameter})" if parameter else ""
+    return f"{module}.{holder}({parameter})" if parameter else ""
 
 
 def _seed_parameter(code: CodeType | None) -> str:

@@ -258,8 +258,8 @@ def test_what_libraries_take_a_seed_by_is_recorded_with_a_call_without_one(sink:
     library.check_random_state()
     random_.default_rng()
     assert [(line["kind"], line.get("takes")) for line in sink.found] == [
-        ("unseeded", ["Search(random_state)", "Inner(random_state)"]),
-        ("unseeded", ["chosen(rng)"]),
+        ("unseeded", ["searching.Search(random_state)", "searching.Inner(random_state)"]),
+        ("unseeded", ["searching.chosen(rng)"]),
         ("seed", None),
         ("unseeded", None),
         ("unseeded", None),
