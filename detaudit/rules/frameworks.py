@@ -260,7 +260,8 @@ class EstimatorSeed(Rule):
         "train, test = train_test_split(rows, test_size=0.2, random_state=0)\n"
     )
     never = (
-        "It never gives a constant to what is made again and again: the forests of an ensemble would all be the same."
+        "It never gives a constant to what is made or fitted again and again: the forests of an ensemble would all be "
+        "the same."
     )
 
     @classmethod
@@ -275,8 +276,12 @@ class EstimatorSeed(Rule):
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
         if not isinstance(node, ast.Call):
             return None
-        calls = [node] if self.seeded is _SEEDED else _made_by(page, node)
-        return next((fix for call in calls if (fix := self._fix(page, call)) is not None), None)
+        fix = self._fix(page, node)
+        if fix is not None or self.seeded is _SEEDED:
+            return fix
+        times = indexes(page.reader, node)
+        fixes = ((call, fix) for call in _made_by(page, node) if (fix := self._fix(page, call)) is not None)
+        return next((fix if indexes(page.reader, call) == times else UNSAFE for call, fix in fixes), None)
 
     def _fix(self, page: SourceText, call: ast.Call) -> Fix | None:
         module, _, name = page.full(call.func).rpartition(".")
@@ -292,8 +297,7 @@ class EstimatorSeed(Rule):
 
 
 def _made_by(page: SourceText, call: ast.Call) -> Iterator[ast.Call]:
-    """Yield a call and, of a method, the calls that its object is evidently made by: ``pipe = Pipeline([PCA()])``."""
-    yield call
+    """Yield, of a call of a method, those that its object is evidently made by: ``pipe = Pipeline([PCA()])``."""
     if isinstance(call.func, ast.Attribute):
         values = page.reader.values(call.func.value)
         if len(values) == 1 and values[0] is not None:
