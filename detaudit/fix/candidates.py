@@ -16,6 +16,8 @@ from detaudit.fix.tree import Tree
 from detaudit.model import Cause, Edit, Source, Trace
 from detaudit.notebooks.cells import code_of
 from detaudit.rules import GLOBAL, ONCE
+from detaudit.rules.frameworks import EstimatorSeed
+from detaudit.rules.rule import Rule
 from detaudit.source.text import SourceText, last
 
 _USED = 0
@@ -70,7 +72,8 @@ def candidates(
     yield from code
     lines = ((tree.name(one.file), one.line, rules.about(one.kind, one.takes)) for one in _sources(trace))
     files = filter(editable, dict.fromkeys([main, *map(tree.name, training.files)]))
-    shown = ((file, line, (rule,)) for file in files for line, rule in rules.places(_data(tree, file)))
+    table = (*_takers(trace, tree), *rules.TABLE)
+    shown = ((file, line, (rule,)) for file in files for line, rule in rules.places(_data(tree, file), table))
     edited = (
         edit for file, line, fitting in chain(lines, shown) for edit in rules.edits(tree.cwd, file, line, fitting)
     )
@@ -101,6 +104,14 @@ def _sources(trace: Trace) -> Iterable[Source]:
     own = [culprit.source] if culprit is not None and culprit.source is not None else []
     others = culprit.suspects if culprit is not None else narrowed.suspects if narrowed is not None else ()
     return (*own, *others, *(source for group in trace.groups for source in group.sources))
+
+
+def _takers(trace: Trace, tree: Tree) -> list[Rule]:
+    """Return the rules for what was shown to take a seed by lines that run once, wherever that is made."""
+    once = (
+        one for one in _sources(trace) if one.takes and rules.is_reached_once(tree.cwd, tree.name(one.file), one.line)
+    )
+    return [EstimatorSeed.of(taker) for taker in dict.fromkeys(taker for one in once for taker in one.takes)]
 
 
 def _settings(

@@ -29,6 +29,7 @@ from detaudit.rules.generators import (
 )
 from detaudit.rules.order import AddressOrder, CompletionOrder, ListingOrder, OneWorker, RowOrder, SetOrder
 from detaudit.rules.rule import Rule
+from detaudit.rules.times import indexes
 from detaudit.rules.values import SaltedHash, UninitializedMemory
 from detaudit.source.text import SourceText
 
@@ -128,15 +129,24 @@ def edits(root: Path, file: str, line: int, rules: Iterable[Rule]) -> Iterator[E
             yield Edit(file=file, line=one.first, old=one.old, new=one.new, needs=one.needs, rule=rule.name)
 
 
-def places(text: bytes) -> list[tuple[int, Rule]]:
+def places(text: bytes, rules: Sequence[Rule] = TABLE) -> list[tuple[int, Rule]]:
     """Return the lines of a text that a rule is about, whether or not a run showed that they matter."""
     try:
         page = SourceText.of(text)
     except (SyntaxError, ValueError, RecursionError):
         return []
     nodes = [node for node in ast.walk(page.reader.tree) if isinstance(node, ast.expr | ast.stmt)]
-    lines = {(node.lineno, n) for node in nodes for n, rule in enumerate(TABLE) if rule.fix(page, node) is not None}
-    return [(line, TABLE[n]) for line, n in sorted(lines)]
+    lines = {(node.lineno, n) for node in nodes for n, rule in enumerate(rules) if rule.fix(page, node) is not None}
+    return [(line, rules[n]) for line, n in sorted(lines)]
+
+
+def is_reached_once(root: Path, file: str, line: int) -> bool:
+    """Whether the code of a file shows that a line of it runs once; False if it cannot be read."""
+    try:
+        page = SourceText.of(code_of(root / file))
+        return any(indexes(page.reader, node) == () for node in page.at(line)[:1])
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return False
 
 
 def has_workers(text: bytes) -> bool:

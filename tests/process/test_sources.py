@@ -306,3 +306,16 @@ def test_what_a_library_draws_without_a_seed_is_seeded_where_the_script_makes_it
         0,
         [["reducer = Reducer(3, random_state=0)"]],
     )
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="code of older Pythons does not know its class")
+def test_what_is_made_in_another_file_than_it_draws_in_is_seeded_there(project: Project) -> None:
+    project.write("site-packages/reducing.py", LIBRARY)
+    project.write("parts.py", "from reducing import Reducer\n\nreducer = Reducer(3)\n")
+    script = REDUCED.replace("from reducing import Reducer", "from parts import reducer")
+    project.write("train.py", script.replace("reducer = Reducer(3)\n", ""))
+    fixed = project.detaudit("fix", "train.py", "--format", "json")
+    assert (fixed.code, [(hunk["file"], hunk["new"]) for hunk in fixed.json["hunks"]]) == (
+        0,
+        [("parts.py", ["reducer = Reducer(3, random_state=0)"])],
+    )
