@@ -32,7 +32,7 @@ def _seeded(page: SourceText, call: ast.Call, name: str, value: str = "{}", modu
         return UNSAFE
     local = page.name_of(module)
     value = (local + value.removeprefix(module) if local else value).format(*numbers or "0")
-    return fixed(with_keyword(page, call, name, value), *([f"import {module}"] if module and not local else []))
+    return fixed(with_keyword(page, call, name, value), *(() if local or not module else page.importing(module)))
 
 
 class DatasetShuffle(Rule):

@@ -138,7 +138,7 @@ def _has_ranks(page: SourceText) -> bool:
 
 
 def _needs(page: SourceText, seed: str) -> tuple[str, ...]:
-    return ("import os",) if _RANK in seed and page.imports.get("os") != "os" else ()
+    return page.importing("os") if _RANK in seed else ()
 
 
 def is_repeated_call(page: SourceText, node: ast.AST) -> bool:

@@ -81,7 +81,7 @@ class SaltedHash(Rule):
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
         if not isinstance(node, ast.Call) or hashed(page.reader, node) is not SourceKind.HASH:
             return None
-        needs = () if page.imports.get("zlib") == "zlib" else ("import zlib",)
+        needs = page.importing("zlib")
         for keyword in node.keywords:
             if keyword.arg == "key":
                 return Fix(page.instead(keyword.value, "lambda item: zlib.crc32(str(item).encode())"), needs)
@@ -97,9 +97,8 @@ class SaltedHash(Rule):
         if _is_remainder(page, node):
             return Fix(page.instead(node, f"zlib.crc32({data})"), needs)
         # As many bits as a hash has, and a sign.
-        needs = () if page.imports.get("hashlib") == "hashlib" else ("import hashlib",)
         digest = f"hashlib.blake2b({data}, digest_size=8).digest()"
-        return Fix(page.instead(node, f'int.from_bytes({digest}, "little", signed=True)'), needs)
+        return Fix(page.instead(node, f'int.from_bytes({digest}, "little", signed=True)'), page.importing("hashlib"))
 
 
 def _is_remainder(page: SourceText, node: ast.AST) -> bool:

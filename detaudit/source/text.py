@@ -121,6 +121,10 @@ class SourceText:
         """Return the name by which this text has a module, ``""`` if it does not import it."""
         return next((name for name, full in self._imported.items() if full == module), "")
 
+    def importing(self, module: str) -> tuple[str, ...]:
+        """Return the import by which a module has its own name, nothing if this text has it by that name."""
+        return () if self._imported.get(module) == module else (f"import {module}",)
+
     def is_made_by(self, node: ast.expr, *modules: str, depth: int = 5) -> bool:
         """Whether an expression is an object that these modules make, maybe wrapped, as far as this text shows."""
         match node:

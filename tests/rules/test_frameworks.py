@@ -27,10 +27,14 @@ SKLEARN = (
 
 def edited(text: str, kind: SourceKind = UNSEEDED) -> str | None:
     """Return what the marked line becomes, or the last line; None if it stays."""
-    lines = text.splitlines()
-    line = next((n for n, one in enumerate(lines, 1) if MARK in one), len(lines))
-    rewrite = rewritten(text, line, kind)
+    rewrite = rewritten(text, marked(text), kind)
     return "\n".join(rewrite.new).replace(MARK, "").strip() if rewrite is not None else None
+
+
+def marked(text: str) -> int:
+    """Return the number of the marked line, or of the last one."""
+    lines = text.splitlines()
+    return next((n for n, one in enumerate(lines, 1) if MARK in one), len(lines))
 
 
 GYM = "import gymnasium as gym\nfrom stable_baselines3 import PPO\nenv = gym.make('CartPole-v1')\n"
@@ -220,10 +224,8 @@ def test_what_a_run_showed_to_take_a_seed(text: str, taker: str, new: str | None
 
 def edited_by(rule: Rule, text: str, folder: Path) -> str | None:
     """Return the first line that a rule writes for the marked line, or the last; None if it has no edit."""
-    lines = text.split("\n")
-    line = next((n for n, one in enumerate(lines, 1) if MARK in one), len(lines))
     (folder / "train.py").write_text(text)
-    return next((edit.new[0].strip() for edit in edits(folder, "train.py", line, [rule])), None)
+    return next((edit.new[0].strip() for edit in edits(folder, "train.py", marked(text), [rule])), None)
 
 
 VECTORS = "from gensim.models import Word2Vec\n"
