@@ -1,6 +1,7 @@
 """Rules for what frameworks draw: data sets, layers, loaders, estimators, and the place of the global seed."""
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ from detaudit.rules.calls import fixed, with_keyword
 from detaudit.rules.generators import is_none
 from detaudit.rules.rule import UNSAFE, Fix, Rule
 from detaudit.rules.times import indexes
-from detaudit.source.text import SourceText, argument_of, given_otherwise
+from detaudit.source.text import SourceText, argument_of, given_otherwise, last
 
 _UNSEEDED = frozenset({SourceKind.UNSEEDED})
 
@@ -276,12 +277,15 @@ class EstimatorSeed(Rule):
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
         if not isinstance(node, ast.Call):
             return None
-        fix = self._fix(page, node)
-        if fix is not None or self.seeded is _SEEDED:
-            return fix
+        if self.seeded is _SEEDED:
+            return self._fix(page, node)
         times = indexes(page.reader, node)
-        fixes = ((call, fix) for call in _made_by(page, node) if (fix := self._fix(page, call)) is not None)
-        return next((fix if indexes(page.reader, call) == times else UNSAFE for call, fix in fixes), None)
+        for call in (node, *_made_by(page, node)):
+            fix = self._fix(page, call)
+            if fix is not None:
+                known = indexes(page.reader, call) == times and not any(map(_may_be_seed, call.args))
+                return fix if known else UNSAFE
+        return None
 
     def _fix(self, page: SourceText, call: ast.Call) -> Fix | None:
         module, _, name = page.full(call.func).rpartition(".")
@@ -294,6 +298,15 @@ class EstimatorSeed(Rule):
                     return None
                 return _seeded(page, call, one.keyword, one.value, one.uses)
         return None
+
+
+_SEED = re.compile("seed|rand|rng|state", re.IGNORECASE)
+
+
+def _may_be_seed(argument: ast.expr) -> bool:
+    """Whether an argument without a keyword may be the seed already: it is None, or named like one."""
+    named = isinstance(argument, ast.Name | ast.Attribute) and _SEED.search(last(argument))
+    return is_none(argument) or bool(named)
 
 
 def _made_by(page: SourceText, call: ast.Call) -> Iterator[ast.Call]:

@@ -228,7 +228,7 @@ def _taker(frame: FrameType, called: bool) -> str:
     if parameter and called and function[:1] != "_" and not any([part in function for part in _HELPERS]):
         return f"{module}.{name}({parameter})"
     kind = frame.f_globals.get(holder) if holder else None
-    parameter = _seed_parameter(getattr(getattr(kind, "__init__", None), "__code__", None))
+    parameter = _seed_parameter(getattr(kind.__init__, "__code__", None)) if isinstance(kind, type) else ""  # type: ignore[misc]
     return f"{module}.{holder}({parameter})" if parameter else ""
 
 
