@@ -24,7 +24,7 @@ from detaudit.model.outputs import (
 )
 from detaudit.outputs import text
 from detaudit.outputs.file_names import matched
-from detaudit.outputs.measurements import is_count, is_digest, role
+from detaudit.outputs.measurements import is_count, is_digest, masked, role
 
 _ALL_OF_IT, _WITH_OPEN = "", "with what may be a result"
 """The names of the values of a file of which only digests are kept; the second one is left out if it is the first."""
@@ -101,9 +101,10 @@ def _by_name(a: tuple[str, RunFacts | None], b: tuple[str, RunFacts | None]) -> 
     Each file is its name, and what is known of its run: nothing of that of a lock file.
     """
     (name, ours), (other, theirs) = a, b
-    for mine, yours in zip(_DECIMAL.findall(name), _DECIMAL.findall(other), strict=False):
+    first, second = (path if facts is None else masked(path, facts) for path, facts in (a, b))
+    for mine, yours in zip(_DECIMAL.findall(first), _DECIMAL.findall(second), strict=False):
         if mine != yours:
-            label = name[: name.index(mine)]
+            label = first[: first.index(mine)]
             roles = {role(label, one, facts) for one, facts in ((mine, ours), (yours, theirs)) if facts is not None}
             if roles & {Role.RESULT, Role.OPEN}:
                 kind = OutputKind.AMBIGUOUS if Role.OPEN in roles else OutputKind.VALUE

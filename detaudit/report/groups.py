@@ -253,6 +253,8 @@ def summary(group: Group) -> str:
 _FIRST_DIFFERENCE = Column("FIRST DIFFERENCE", left=True, comfort=17)
 COLUMNS = (Column("RUN"), RANK, SUM_OF_WEIGHTS, FINAL_LOSS, STEPS, TIME, DIGEST, _FIRST_DIFFERENCE)
 MARKED = "runs with the same letter have the same result"
+_MOST_PARTS = 16
+"""Ranks or parts that a table has of each run, beside those with a difference; audit.json has all."""
 
 
 def runs_table(group: Group) -> Table:
@@ -300,7 +302,12 @@ def _replaced(table: Table, old: Column, new: Column) -> Table:
 
 def _rows(group: Group, run: Run, mark: str) -> Iterator[list[str]]:
     time, early = duration(run.wall_s), run in group.shorter
-    for index, rank in enumerate(run.ranks or (None,)):
+    shown = [
+        (rank, difference)
+        for index, rank in enumerate(run.ranks or (None,))
+        if (difference := _difference(group, run, rank)) or index < _MOST_PARTS
+    ]
+    for index, (rank, difference) in enumerate(shown):
         first = index == 0
         yield [
             f"{run.id:,}" if first else "",
@@ -310,8 +317,10 @@ def _rows(group: Group, run: Run, mark: str) -> Iterator[list[str]]:
             _steps(run, rank),
             time if first else "",
             "-" if early else _marked(short_digest(rank), mark if first else ""),
-            _difference(group, run, rank),
+            difference,
         ]
+    if len(run.ranks) > len(shown):
+        yield [*[""] * (len(COLUMNS) - 1), f"(and {len(run.ranks) - len(shown):,} more)"]
 
 
 def _marked(digest: str, mark: str) -> str:

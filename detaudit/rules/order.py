@@ -338,6 +338,11 @@ class RowOrder(Rule):
 _RACING = {
     # https://radimrehurek.com/gensim/models/word2vec.html: "you must also limit the model to a single worker thread"
     **{("gensim", name): {"workers": "1"} for name in ("Doc2Vec", "FastText", "Word2Vec")},
+    # https://github.com/py-why/EconML/blob/main/econml/grf/_base_grf.py: threads add up predictions as they complete
+    **{
+        ("econml", name): {"n_jobs": "1"}
+        for name in ("CausalForest", "CausalForestDML", "CausalIVForest", "ForestDRLearner", "RegressionForest")
+    },
     # https://benfred.github.io/implicit/api/models/cpu/bpr.html: "num_threads"; without a seed, the order is random too
     ("implicit", "BayesianPersonalizedRanking"): {"num_threads": "1", "random_state": "0"},
 }

@@ -241,6 +241,8 @@ def test_a_step_with_the_number_of_the_process_in_each_line_is_a_step(tmp_path: 
         ("train_time=3.2.json", "train_time=3.4.json", None),
         ("saved_1764000001.25.npz", "saved_1764000003.75.npz", None),
         ("a-2.13.0.whl", "a-2.14.0.whl", None),
+        ("2025-11-24T16_00_01.835567/a.npz", "2025-11-24T16_00_03.474801/a.npz", None),
+        ("2025-11-24T16_00_01.83/loss_0.5.npz", "2025-11-24T16_00_03.47/loss_0.6.npz", OutputKind.VALUE),
     ],
 )
 def test_a_result_in_the_name_of_a_file_decides(mine: str, yours: str, kind: OutputKind | None) -> None:

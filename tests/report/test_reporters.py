@@ -250,6 +250,22 @@ def test_a_column_of_ranks_has_numbers_only() -> None:
     assert [row[1] for row in table.rows] == ["0", "artifact"] * 2
 
 
+def test_a_table_of_many_parts_has_the_first_and_those_that_differ() -> None:
+    group = AUDITS["nondeterministic"].groups[1]
+    first, other = group.runs[:2]
+    assert first.ranks[1].rank == 1
+    parts = (first.ranks[0], *[first.ranks[1]] * 40)
+    differs = Difference(rank=7, step=1, stage=Stage.UPDATE)
+    odd = msgspec.structs.replace(first.ranks[1], rank=7)
+    runs = (
+        msgspec.structs.replace(first, ranks=parts),
+        msgspec.structs.replace(other, ranks=(*parts, odd), first_difference=differs),
+    )
+    rows = groups.runs_table(msgspec.structs.replace(group, runs=runs)).rows
+    assert [row[-1] for row in rows if row[-1]] == ["(and 25 more)", "step 1, update", "(and 25 more)"]
+    assert len(rows) == 17 + 18
+
+
 def differing(kind: OutputKind, *files: str) -> tuple[OutputDifference, ...]:
     return tuple(OutputDifference(path=file, kind=kind, at="row 1") for file in files)
 

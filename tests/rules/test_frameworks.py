@@ -233,6 +233,7 @@ def edited_by(rule: Rule, text: str, folder: Path) -> str | None:
 
 
 VECTORS = "from gensim.models import Word2Vec\n"
+FOREST = "from econml.dml import CausalForestDML\n"
 BPR = "from implicit.bpr import BayesianPersonalizedRanking as BPR\n"
 
 
@@ -244,6 +245,7 @@ BPR = "from implicit.bpr import BayesianPersonalizedRanking as BPR\n"
         (VECTORS + "a = Word2Vec(x, workers=1)", None),
         (VECTORS + "a = Word2Vec(x, **options)", None),
         ("a = Word2Vec(x)", None),
+        (FOREST + "a = CausalForestDML(criterion='mse')", "a = CausalForestDML(criterion='mse', n_jobs=1)"),
         (BPR + "a = BPR(8)", "a = BPR(8, num_threads=1, random_state=0)"),
         (BPR + "a = BPR(8, random_state=3)", "a = BPR(8, random_state=3, num_threads=1)"),
         (BPR + "a = BPR(8, random_state=3, num_threads=1)", None),
