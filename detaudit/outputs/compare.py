@@ -100,7 +100,7 @@ def _by_name(a: tuple[str, RunFacts | None], b: tuple[str, RunFacts | None]) -> 
 
     Each file is its name, and what is known of its run: nothing of that of a lock file.
     """
-    (name, ours), (other, theirs) = a, b
+    (name, ours), (_, theirs) = a, b
     first, second = (path if facts is None else masked(path, facts) for path, facts in (a, b))
     for mine, yours in zip(_DECIMAL.findall(first), _DECIMAL.findall(second), strict=False):
         if mine != yours:

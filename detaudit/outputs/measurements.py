@@ -487,6 +487,8 @@ def _of_clock(head: str, others: list[str], units: tuple[float, ...]) -> Meaning
     if head == "spent" and others and set(others) <= _NEUTRAL - _CLOCK - _UNITS.keys():
         return replace(meaning, sure=False)  # total_spent may be money
     owners = set(others) - _NEUTRAL - _UNITS.keys()
+    if owners == {"pred"}:
+        return Meaning(_Of.DURATION, sure=False, units=units)  # of a prediction, or a time that was predicted
     if not _MOMENTS.isdisjoint(others) and (owners <= _MOMENTS or owners & _ALSO_IN_RECORDINGS):
         return replace(meaning, sure=False)
     if head in ("duration", "durations") and owners and owners <= _ALSO_IN_RECORDINGS - _OF_REQUESTS:

@@ -882,6 +882,10 @@ class FileLines:
         self._facts, self._label = facts, label
         self._parser, self._bytes = _Parser(facts, ()), _BytesParser(facts, ())
 
+    def begin(self) -> None:
+        """Note that the next line is the first of another text: no table goes on in it."""
+        self._parser.begin()
+
     def read(self, line: str) -> FileLine:
         """Return what a line says; blanks count if it has no values."""
         line = self._parser.line(line)

@@ -302,6 +302,8 @@ class _Values:
             self._keep(replace(part, text=""), Digested(_digest(f"{words} {results}")), Role.RESULT)
             self._keep(replace(part, name=f"{part.name}, values", text=""), Digested(_digest(unknown)), Role.OPEN)
             return
+        if not _LINES.search(part.name):  # a text of its own, such as one of a map without an order
+            self._lines.begin()
         read = [self._lines.read(line) for line in lines]
         if LINE.fullmatch(part.name) and part.text.strip():
             self._count += 1

@@ -232,6 +232,7 @@ file|events.out.tfevents.1764058355.node17.4242.0
 """
 
 OPEN = """
+pred_time|0.25
 time remaining|3.1
 预约时间|1.25
 call_duration|1.25

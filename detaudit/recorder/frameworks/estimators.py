@@ -53,8 +53,15 @@ _OF_THE_DATA = frozenset(("n_features_in_", "feature_names_in_"))
 _HOW_IT_RAN = frozenset(("n_jobs", "verbose"))
 """Parameters that change no result."""
 
-READERS: dict[str, Callable[[Any], Any]] = {}
-"""Class, and the function that returns what its instances learned, for objects that pickle does not take apart."""
+
+def _read_flaml(search: Any) -> Any:
+    """Return the best model of a search, and how it was made: beside them, FLAML keeps how long each trial took."""
+    model = search.model
+    return getattr(model, "estimator", model), search.best_estimator, search.best_config, search.best_loss
+
+
+READERS: dict[str, Callable[[Any], Any]] = {"flaml.automl.automl.AutoML": _read_flaml}
+"""Class, and the function that returns what its instances learned, where they are not taken apart as pickle does."""
 
 
 class UndigestedError(Exception):

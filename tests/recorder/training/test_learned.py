@@ -160,3 +160,23 @@ def test_a_compiled_function_is_the_one_that_was_compiled() -> None:
     )
     assert first == again
     assert first != other
+
+
+def test_of_a_search_by_flaml_its_best_model_counts_and_no_time_of_a_trial() -> None:
+    class AutoML(Held):
+        best_estimator, best_config, best_loss = "rf", {"depth": 3}, 0.25
+
+        @property
+        def model(self) -> Any:
+            return types.SimpleNamespace(estimator=self.forest, train_time=self.seconds)
+
+    AutoML.__module__, AutoML.__qualname__ = "flaml.automl.automl", "AutoML"
+
+    def searched(seconds: float, seed: int) -> AutoML:
+        search = AutoML()
+        search.forest = RandomForestClassifier(3, random_state=seed).fit(X, Y)
+        search.seconds, search.history = seconds, [("rf", seconds)]
+        return search
+
+    assert digest(searched(0.5, 0)) == digest(searched(0.75, 0))
+    assert digest(searched(0.5, 0)) != digest(searched(0.5, 1))

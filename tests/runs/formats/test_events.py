@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detaudit.model.outputs import File, RunFacts
+from detaudit.runs import values as file_values
 from detaudit.runs.formats import events
 from tests.runs.formats.reading import differing, is_refused_or_read, mutated, mutations, parts, texts, written
 
@@ -124,6 +126,20 @@ def test_hyperparameters_have_no_order_and_no_time(tmp_path: Path) -> None:
     one = written(tmp_path / "1", session([lr, name], 1e9))
     assert texts(one) == {"hparams: lr": "0.1", "hparams: name": "sgd"}
     assert differing(one, written(tmp_path / "2", session([name, lr], 2e9))) == []
+
+
+def test_a_list_of_words_names_no_numbers_in_another_hyperparameter(tmp_path: Path) -> None:
+    def logged(path: Path, *names: str) -> File:
+        path.mkdir()
+        lists = {"kinds": "['a', 'b', 'b']", "sizes": "[4, 2, 1]"}
+        entries = [field(1, field(1, name) + field(2, field(3, lists[name]))) for name in names]
+        plugin = field(1, 0) + field(3, b"".join(entries))
+        data = start() + event(0, value("session", field(9, field(1, field(1, "hparams") + field(2, plugin)))))
+        return file_values.read(written(path / "events", data), "events", RunFacts(started=0.0, ended=1.0))
+
+    one, other = logged(tmp_path / "1", "kinds", "sizes"), logged(tmp_path / "2", "sizes", "kinds")
+    assert [v.shown for v in one.values if v.name.startswith("hparams: sizes, value")] == ["4", "2", "1"]
+    assert {*one.values} == {*other.values}
 
 
 def test_the_attributes_of_a_graph_have_no_order(tmp_path: Path) -> None:
