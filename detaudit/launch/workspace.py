@@ -34,6 +34,11 @@ COPY_LIMIT = 4 * 2**30
 WORK, LIVE = "work", "live"
 """The folders below the results folder in which a run works, and to which it writes its logs."""
 
+_MOST_TEMPORARY = 64
+"""Characters of the path of a temporary folder. That of a socket has at most 107, of which multiprocessing takes 32 for
+those by which the workers of a DataLoader send tensors: with a longer path, they do not start, and the training waits.
+"""
+
 _FICLONE = 0x40049409  # linux/fs.h
 
 
@@ -78,7 +83,9 @@ class IsolatedWorkspace:
         self._root, self._cwd, self._results, self._place = root, cwd, results, results / in_slot(WORK, slot)
         self._linked = linked
         self._copy, self._temporary = self._place / (name or root.name), self._place / "tmp"
-        self.workspace = Workspace(self._copy / cwd.relative_to(root), {"TMPDIR": str(self._temporary)})
+        self._link_to_it = _short(results, slot) if len(str(self._temporary)) > _MOST_TEMPORARY else None
+        temporary = self._link_to_it or self._temporary
+        self.workspace = Workspace(self._copy / cwd.relative_to(root), {"TMPDIR": str(temporary)})
 
     def with_copy(self, name: str, slot: str = "") -> "IsolatedWorkspace":
         """Return the same workspace with a copy of a different name, or for a slot; this one if both are empty."""
@@ -100,7 +107,13 @@ class IsolatedWorkspace:
             self._make()
             yield
         finally:
+            self._unlink()
             shutil.rmtree(self._place, ignore_errors=True)
+
+    def _unlink(self) -> None:
+        if self._link_to_it is not None and self._link_to_it.is_symlink():
+            with suppress(OSError):  # of another user
+                self._link_to_it.unlink()
 
     def _make(self) -> None:
         try:
@@ -108,6 +121,9 @@ class IsolatedWorkspace:
             self._check_size()
             self._copy_tree()
             private.make_folder(self._temporary)
+            self._unlink()  # of a process that was killed
+            if self._link_to_it is not None:
+                self._link_to_it.symlink_to(self._temporary)
         except OSError as error:
             raise WorkspaceError(
                 f"--isolate could not copy the repository: {error}",
@@ -174,11 +190,17 @@ def in_slot(name: str, slot: str) -> str:
     return f"{name}-{slot}" if slot else name
 
 
+def _short(results: Path, slot: str = "") -> Path:
+    """Return the name of a link to a temporary folder with a long path."""
+    name = hashlib.sha256(os.fsencode(results)).hexdigest()[:12]
+    return Path(tempfile.gettempdir(), in_slot(f"detaudit-{name}", slot))
+
+
 def without_slot(text: str, results: Path, slot: str) -> str:
     """Return a text with the paths of a slot as they are if there is only one."""
     for name in (WORK, LIVE):
         text = text.replace(str(results / in_slot(name, slot)), str(results / name))
-    return text
+    return text.replace(str(_short(results, slot)), str(_short(results)))
 
 
 def repository_root(cwd: Path) -> Path:

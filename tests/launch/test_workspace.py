@@ -1,6 +1,8 @@
 """Working copies, and what changed in one."""
 
 import os
+import tempfile
+from multiprocessing.connection import Listener
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,28 @@ def test_a_copy_is_complete_and_is_removed(repository: Path) -> None:
     assert (repository / "a.txt").read_text() == "a.txt"
     with space.fresh():
         assert (copy / "a.txt").read_text() == "a.txt"
+
+
+@pytest.mark.parametrize("slot", ["", "2"])
+def test_sockets_have_room_in_a_temporary_folder_however_long_its_path_is(repository: Path, slot: str) -> None:
+    results = repository / ("r" * 100)
+    space = IsolatedWorkspace(repository, repository, results).with_copy("", slot)
+    temporary = Path(space.workspace.env["TMPDIR"])
+    for _ in range(2):
+        temporary.unlink(missing_ok=True)
+        temporary.symlink_to(repository / "nowhere")  # as a process that was killed leaves it
+        with space.fresh():
+            assert temporary.resolve().is_relative_to(results)
+            folder = tempfile.mkdtemp(prefix="pymp-", dir=temporary)
+            Listener(os.path.join(folder, "listener-12345678"), "AF_UNIX").close()
+        assert not temporary.is_symlink()
+    other = IsolatedWorkspace(repository, repository, results).workspace.env["TMPDIR"]
+    assert workspace.without_slot(f"in {temporary}", results, slot) == f"in {other}"
+
+
+def test_a_short_path_of_a_temporary_folder_is_as_it_is(repository: Path) -> None:
+    space = IsolatedWorkspace(repository, repository, Path("/srv/project/.detaudit/audit"))
+    assert space.workspace.env["TMPDIR"] == "/srv/project/.detaudit/audit/work/tmp"
 
 
 def test_paths_below_the_root_are_translated_to_the_copy(repository: Path) -> None:

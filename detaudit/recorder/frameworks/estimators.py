@@ -132,7 +132,8 @@ def remember(estimator: Any) -> None:
 
 
 def _parameters(kind: type) -> list[str]:
-    return sorted(getattr(kind, "_get_param_names", tuple)())
+    names: Any = getattr(kind, "_get_param_names", tuple)
+    return sorted(names(kind) if isinstance(names, types.FunctionType) else names())  # of PyOD, it is no class method
 
 
 def _of_parameter(value: Any) -> tuple[str, bytes] | None:

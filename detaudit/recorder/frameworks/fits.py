@@ -213,9 +213,12 @@ class Fits:
         kind = "" if isinstance(error, estimators.UndigestedError) else type(error).__name__ + ": "
         self._recorder.sink.write({"k": "undigested", "what": name, "why": (kind + str(error))[:500]})
 
-    def freed(self, owner: Any) -> None:
-        """Read an estimator that is being freed, which may happen in the middle of anything; raise nothing."""
-        if sys.is_finalizing() or inside.now or not self._lock.acquire(blocking=False):
+    def freed(self, owner: Any, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        """Read an estimator that is being freed, which may happen in the middle of anything; raise nothing.
+
+        ``is_finalizing`` is not looked up, as the modules of an interpreter that ends are emptied.
+        """
+        if is_finalizing() or inside.now or not self._lock.acquire(blocking=False):
             return
         inside.now = True
         try:

@@ -139,7 +139,7 @@ def seed_numpy(options: PatchOptions, changes: Changes) -> None:
     """
     module = loaded("numpy.random.bit_generator")
     changes.replace(module, "randbits", lambda _: Stream(options.seed).bits)
-    _repeatable(changes, "numpy.random.default_rng", "numpy.random.seed")
+    _repeatable(changes, "numpy.random.default_rng", "numpy.random.seed", "numpy.random.SeedSequence")
 
 
 def seed_torch(options: PatchOptions, changes: Changes) -> None:

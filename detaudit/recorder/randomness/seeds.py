@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
 import time
 
 from ... import wire
 from ..process import frames
-from ..process.replace import replace
+from ..process.replace import replace, set_in_c
 from ..training import generators
 
 # Record the calls that seed random generators, each with its line of user code, up to a maximum number of calls.
@@ -161,10 +162,6 @@ def watch(module: Any, name: str, sink: Sink) -> None:
     if name == "random":
         # Ignore calls through other libraries, which create such generators for file names and similar.
         _before(module, "Random.seed", sink, _seeding(sink, "random.Random", skip=1, through=("random",)))
-    if hasattr(sys.modules.get(name + ".bit_generator"), "randbits"):
-        # NumPy's compiled code has no frame, and draws entropy even if it is given a seed (RandomState(0)). A frame of
-        # ours in between shows that the script did not draw this entropy itself.
-        _before(sys.modules[name + ".bit_generator"], "randbits", sink, lambda *_: None)
 
 
 def _before(module: Any, dotted: str, sink: Sink, observe: Observer) -> None:
@@ -237,6 +234,50 @@ def _seed_parameter(code: CodeType | None) -> str:
         return ""
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return next((name for name in _TAKEN_AS if name in parameters), "")
+
+
+class _InLibraries:
+    """Finds generators that a library makes without a seed, though it takes one: numpy.random.RandomState(self.seed).
+
+    NumPy's compiled code has no frame, and draws entropy for RandomState(0) too, which it seeds thereafter: only what
+    comes next shows whether there was a seed. The frame of this hook also shows that the script did not draw itself.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._of_thread = _thread._local()
+
+    def watch(self, random: Any) -> None:
+        """Install the hooks; this NumPy may draw its entropy elsewhere."""
+        bits, kind = sys.modules.get("numpy.random.bit_generator"), getattr(random, "MT19937", None)
+        if not hasattr(bits, "randbits"):
+            return
+        seeding = vars(kind).get("_legacy_seeding") if kind is not None else None
+        _before(bits, "randbits", self._sink, self._drawn if seeding is not None else lambda *_: None)
+        if seeding is None:
+            return
+
+        def _legacy_seeding(generator: Any, seed: Any) -> Any:
+            self._of_thread.made = None
+            return seeding(generator, seed)
+
+        set_in_c(kind, _legacy_seeding=_legacy_seeding)  # type: ignore[arg-type]
+
+    def _drawn(self, frame: FrameType | None, *_: Any) -> None:
+        self.end()
+        if frame is None or frames.is_ours(frame):  # of a function that is recorded itself
+            return
+        user_frame = frames.user_frame(frame)
+        takers = _takers(frame, user_frame) if user_frame not in (None, frame) else ()
+        if user_frame is not None and takers:
+            self._of_thread.made = frames.location(user_frame), takers
+
+    def end(self) -> None:
+        """Write the last one, if no seed followed."""
+        made, self._of_thread.made = getattr(self._of_thread, "made", None), None
+        what = "numpy.random.SeedSequence"
+        if made is not None and what not in repeatable and _is_recorded(what, made[0], ""):
+            write(self._sink, "unseeded", what, made[0], "", made[1])
 
 
 def _setting(sink: Sink, what: str) -> Observer:
@@ -405,8 +446,11 @@ def watch_python(random: Any, recorder: Recorder) -> None:
 
 
 def watch_numpy(random: Any, recorder: Recorder) -> None:
-    """Watch the generator of ``numpy.random``."""
+    """Watch the generator of ``numpy.random``, and those that libraries make."""
     watch_draws(random, "numpy.random", recorder.sink)
+    made = _InLibraries(recorder.sink)
+    recorder.sink.guarded("generators", lambda: made.watch(random))
+    recorder.before_bye(made.end, lambda: None)
 
 
 def restore(*_: Any) -> None:

@@ -12,11 +12,12 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from detaudit import wire
 from detaudit.recorder.process import frames
-from detaudit.recorder.process.replace import replace
+from detaudit.recorder.process.replace import replace, set_in_c
 from detaudit.recorder.randomness import seeds, system
 
 
@@ -264,3 +265,45 @@ def test_what_libraries_take_a_seed_by_is_recorded_with_a_call_without_one(sink:
         ("unseeded", None),
         ("unseeded", None),
     ]
+
+
+STATES = """
+class Bagging:
+    def __init__(self, n_models, seed=None):
+        self.state = numpy.random.RandomState(seed)
+
+    def again(self):
+        return numpy.random.default_rng(), numpy.random.SeedSequence(3)
+
+def jitter():
+    return numpy.random.RandomState()
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="code of older Pythons does not know its class")
+def test_a_generator_that_a_library_makes_without_a_seed_is_recorded_with_what_takes_one(
+    sink: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = np.random.MT19937
+    seeding = vars(kind)["_legacy_seeding"]
+    bits = vars(np.random.bit_generator)
+    monkeypatch.setitem(bits, "randbits", bits["randbits"])
+    library = ModuleType("bagged")
+    exec(compile(STATES, "/lib/site-packages/bagged.py", "exec"), vars(library))
+    vars(library)["numpy"] = np
+    made = seeds._InLibraries(sink)
+    made.watch(np.random)
+    try:
+        drawn = library.Bagging(2, seed=3).state.random()
+        library.Bagging(2).again()
+        library.jitter()
+        np.random.RandomState()
+        np.random.default_rng()
+        library.Bagging(2, seed=4)
+        made.end()
+        assert [(line["what"], line["takes"]) for line in sink.found] == [
+            ("numpy.random.SeedSequence", ["bagged.Bagging(seed)"])
+        ]
+    finally:
+        set_in_c(kind, _legacy_seeding=seeding)
+    assert drawn == np.random.RandomState(3).random()

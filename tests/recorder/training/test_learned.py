@@ -180,3 +180,13 @@ def test_of_a_search_by_flaml_its_best_model_counts_and_no_time_of_a_trial() -> 
 
     assert digest(searched(0.5, 0)) == digest(searched(0.75, 0))
     assert digest(searched(0.5, 0)) != digest(searched(0.5, 1))
+
+
+def test_parameters_may_be_named_by_a_method_of_instances() -> None:
+    class Detector(Held):
+        def _get_param_names(cls) -> list[str]:  # noqa: N805
+            return ["given"]
+
+    detector, other = Detector(1), Detector(2)
+    detector.scores_ = other.scores_ = np.arange(3)
+    assert digest(detector) == digest(other)
