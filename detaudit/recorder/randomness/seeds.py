@@ -160,7 +160,7 @@ def watch(module: Any, name: str, sink: Sink) -> None:
     for dotted in wire.FRAMEWORKS[name].setters if name in wire.FRAMEWORKS else ():
         _before(module, dotted, sink, _setting(sink, f"{name}.{dotted}"))
     if name == "random":
-        # Ignore calls through other libraries, which create such generators for file names and similar.
+        # Ignore most calls through other libraries, which create such generators for file names and similar.
         _before(module, "Random.seed", sink, _seeding(sink, "random.Random", skip=1, through=("random",)))
 
 
@@ -181,13 +181,19 @@ def _before(module: Any, dotted: str, sink: Sink, observe: Observer) -> None:
 
 
 def _seeding(sink: Sink, what: str, skip: int = 0, through: Container[str] | None = None) -> Observer:
+    """Return what records a call. That by a library that is not in ``through`` counts if something takes a seed."""
+
     def observe(frame: FrameType | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        user_frame = frames.user_frame(frame, through)
+        direct = frames.user_frame(frame, through)
+        user_frame = frames.user_frame(frame) if direct is None and through is not None else direct
         if user_frame is None:
             return
         (kind, value), location = _described(args[skip:], kwargs), frames.location(user_frame)
-        if not (kind == "unseeded" and what in repeatable) and _is_recorded(what, location, value):
-            write(sink, kind, what, location, value, _takers(frame, user_frame) if kind == "unseeded" else ())
+        takers = _takers(frame, user_frame) if kind == "unseeded" else []
+        if (direct is None and not takers) or (kind == "unseeded" and what in repeatable):
+            return
+        if _is_recorded(what, location, value):
+            write(sink, kind, what, location, value, takers)
 
     return observe
 

@@ -307,3 +307,27 @@ def test_a_generator_that_a_library_makes_without_a_seed_is_recorded_with_what_t
     finally:
         set_in_c(kind, _legacy_seeding=seeding)
     assert drawn == np.random.RandomState(3).random()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="code of older Pythons does not know its class")
+def test_a_generator_of_python_that_a_library_makes_counts_if_it_takes_a_seed(sink: Any) -> None:
+    library = ModuleType("streamed")
+    text = """
+class Stream:
+    def __init__(self, rows, seed=None):
+        self.rng = random.Random(seed)
+
+def name():
+    return random.Random().random()
+"""
+    exec(compile(text, "/lib/site-packages/streamed.py", "exec"), vars(library))
+    vars(library)["random"] = random
+    seeds._before(random, "Random.seed", sink, seeds._seeding(sink, "random.Random", skip=1, through=("random",)))
+    library.Stream([])
+    library.Stream([], seed=3)
+    library.name()
+    random.Random()
+    assert [(line["kind"], line.get("takes")) for line in sink.found] == [
+        ("unseeded", ["streamed.Stream(seed)"]),
+        ("unseeded", None),
+    ]
