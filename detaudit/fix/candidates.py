@@ -70,7 +70,10 @@ def candidates(
     code, variables = _settings(trace, catalogue, tree, replace(training, main=main))
     yield from _new(own, seen, editable)
     yield from code
-    lines = ((tree.name(one.file), one.line, rules.about(one.kind, one.takes)) for one in _sources(trace))
+    lines = (
+        (tree.name(one.file), one.line, (*rules.about(one.kind, one.takes), *rules.passed(one.takes)))
+        for one in _sources(trace)
+    )
     files = filter(editable, dict.fromkeys([main, *map(tree.name, training.files)]))
     table = (*_takers(trace, tree), *rules.TABLE)
     shown = ((file, line, (rule,)) for file in files for line, rule in rules.places(_data(tree, file), table))

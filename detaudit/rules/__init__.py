@@ -16,6 +16,7 @@ from detaudit.rules.frameworks import (
     LateSeed,
     LayerSeed,
     LoaderGenerator,
+    PassedSeed,
     RowSeed,
 )
 from detaudit.rules.generators import (
@@ -115,6 +116,11 @@ def about(kind: SourceKind, takers: Iterable[str] = ()) -> Sequence[Rule]:
     """Return the rules for a kind of line; those of a line with ``takers`` (see Source) begin with them."""
     rules = RULES.get(kind, [])
     return [*(EstimatorSeed.of(one) for one in takers), *rules]
+
+
+def passed(takers: Iterable[str]) -> Sequence[Rule]:
+    """Return rules for a line with ``takers`` that is no call of theirs: they may get their seed by one that it has."""
+    return [PassedSeed.of(one) for one in takers]
 
 
 def edit(root: Path, file: str, line: int, kind: SourceKind, takers: Iterable[str] = ()) -> Edit | None:

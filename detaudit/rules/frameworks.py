@@ -300,6 +300,20 @@ class EstimatorSeed(Rule):
         return None
 
 
+class PassedSeed(EstimatorSeed):
+    """Pass a seed through a library's function, whose own parameters may not name it: minimize(..., seed=0)."""
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        one = self.seeded[0]
+        if not isinstance(node, ast.Call) or page.full(node.func).partition(".")[0] != one.module:
+            return None
+        if isinstance(page.reader.parent(node), ast.Call | ast.keyword | ast.Attribute):
+            return None  # the outermost call of the line takes all
+        if not _without(node, one.keyword, 99) or any(map(_may_be_seed, node.args)):
+            return None
+        return _seeded(page, node, one.keyword, one.value, one.uses)
+
+
 _SEED = re.compile("seed|rand|rng|state", re.IGNORECASE)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from detaudit.model import SourceKind
 from detaudit.rules import RULES, edits, rewritten
-from detaudit.rules.frameworks import EstimatorSeed
+from detaudit.rules.frameworks import EstimatorSeed, PassedSeed
 from detaudit.rules.order import OneWorker
 from detaudit.rules.rule import Rule
 
@@ -224,6 +224,24 @@ FMIN = "from hyperopt import fmin\n"
 )  # fmt: skip
 def test_what_a_run_showed_to_take_a_seed(text: str, taker: str, new: str | None, tmp_path: Path) -> None:
     assert edited_by(EstimatorSeed.of(taker), text, tmp_path) == new
+
+
+MINIMIZE = "from pymoo.optimize import minimize\nfrom pymoo.algorithms import NSGA2\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        ("r = minimize(problem, NSGA2(20), verbose=False)", "r = minimize(problem, NSGA2(20), verbose=False, seed=0)"),
+        ("r = minimize(problem, NSGA2(20), seed=1)", None),
+        ("r = minimize(problem, NSGA2(20), **options)", None),
+        ("r = minimize(problem, NSGA2(20), args.seed)", None),
+        ("r = other(problem)", None),
+        ("while f():\n    minimize(problem)  # here", None),
+    ],
+)
+def test_a_seed_that_a_library_may_pass_on(text: str, new: str | None, tmp_path: Path) -> None:
+    assert edited_by(PassedSeed.of("pymoo.Algorithm(seed)"), MINIMIZE + text, tmp_path) == new
 
 
 def edited_by(rule: Rule, text: str, folder: Path) -> str | None:
