@@ -19,7 +19,7 @@ _OF_A_FIT = frozenset(
         *("run", "running", "wall", "clock", "cpu", "gpu", "exec", "execution", "compute", "computation", "build"),
         *("eval", "evaluation", "iter", "iteration", "epoch", "step", "search", "process", "processing", "elapsed"),
         *("start", "started", "end", "ended", "stop", "finish", "finished", "begin", "init", "created", "updated"),
-        *("optimization", "preprocessing", "tuning"),
+        *("optimization", "preprocessing", "tuning", "generation", "trial", "round"),
     )
 )
 _MOMENTS = frozenset(

@@ -13,6 +13,7 @@ CLOCKS: dict[str, Any] = {  # a function is asked when the test runs
     "fit_time": 0.1,
     "mean_fit_time": np.array([0.1, 0.2]),
     "refit_time_": 0.3,
+    "generation_time": [0.1, 0.2],
     "elapsed_seconds": 0.2,
     "fitTime": 0.1,
     "sec_per_epoch": 0.1,
