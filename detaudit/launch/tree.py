@@ -8,7 +8,7 @@ from pathlib import Path
 from detaudit import private
 from detaudit.errors import WorkspaceError
 from detaudit.launch import MARK
-from detaudit.launch.workspace import WORK, copy_file, is_venv, walk
+from detaudit.launch.workspace import WORK, copy_file, is_venv, remove_copy, walk
 from detaudit.notebooks.cells import SCRIPTS
 
 """Suffixes of code, which is copied however large it is."""
@@ -85,7 +85,7 @@ def sweep(results: Path) -> None:
     for folder in (results, *(one for one in results.glob("*") if one.name != "runs")):
         for copy in (*folder.glob(f"{TREE}*"), *folder.glob(f"{WORK}*")):
             if not (copy / MARK).exists():  # the results of an audit of this name
-                shutil.rmtree(copy, ignore_errors=True)
+                remove_copy(copy)
 
 
 def _over_budget(entries: Iterable[os.DirEntry[str]]) -> set[str]:

@@ -83,7 +83,7 @@ class IsolatedWorkspace:
         self._root, self._cwd, self._results, self._place = root, cwd, results, results / in_slot(WORK, slot)
         self._linked = linked
         self._copy, self._temporary = self._place / (name or root.name), self._place / "tmp"
-        self._link_to_it = _short(results, slot) if len(str(self._temporary)) > _MOST_TEMPORARY else None
+        self._link_to_it = short_link(self._place) if len(str(self._temporary)) > _MOST_TEMPORARY else None
         temporary = self._link_to_it or self._temporary
         self.workspace = Workspace(self._copy / cwd.relative_to(root), {"TMPDIR": str(temporary)})
 
@@ -107,13 +107,7 @@ class IsolatedWorkspace:
             self._make()
             yield
         finally:
-            self._unlink()
-            shutil.rmtree(self._place, ignore_errors=True)
-
-    def _unlink(self) -> None:
-        if self._link_to_it is not None and self._link_to_it.is_symlink():
-            with suppress(OSError):  # of another user
-                self._link_to_it.unlink()
+            remove_copy(self._place)
 
     def _make(self) -> None:
         try:
@@ -121,8 +115,8 @@ class IsolatedWorkspace:
             self._check_size()
             self._copy_tree()
             private.make_folder(self._temporary)
-            self._unlink()  # of a process that was killed
             if self._link_to_it is not None:
+                self._link_to_it.unlink(missing_ok=True)  # of a process that was killed
                 self._link_to_it.symlink_to(self._temporary)
         except OSError as error:
             raise WorkspaceError(
@@ -190,17 +184,26 @@ def in_slot(name: str, slot: str) -> str:
     return f"{name}-{slot}" if slot else name
 
 
-def _short(results: Path, slot: str = "") -> Path:
-    """Return the name of a link to a temporary folder with a long path."""
-    name = hashlib.sha256(os.fsencode(results)).hexdigest()[:12]
-    return Path(tempfile.gettempdir(), in_slot(f"detaudit-{name}", slot))
+def short_link(copy: Path) -> Path:
+    """Return the link to the temporary folder of a run in this copy, if the path of that is long."""
+    name, slot = copy.name.partition("-")[::2]
+    folder = hashlib.sha256(os.fsencode(copy.with_name(name))).hexdigest()[:12]
+    return Path(tempfile.gettempdir(), in_slot(f"detaudit-{folder}", slot))
+
+
+def remove_copy(copy: Path) -> None:
+    """Remove the folder of a copy, and the link to its temporary folder."""
+    with suppress(OSError):  # of another user
+        if short_link(copy).is_symlink():
+            short_link(copy).unlink()
+    shutil.rmtree(copy, ignore_errors=True)
 
 
 def without_slot(text: str, results: Path, slot: str) -> str:
     """Return a text with the paths of a slot as they are if there is only one."""
     for name in (WORK, LIVE):
         text = text.replace(str(results / in_slot(name, slot)), str(results / name))
-    return text.replace(str(_short(results, slot)), str(_short(results)))
+    return text.replace(str(short_link(results / in_slot(WORK, slot))), str(short_link(results / WORK)))
 
 
 def repository_root(cwd: Path) -> Path:

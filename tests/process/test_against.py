@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from detaudit.launch.workspace import short_link
 from tests.against.measure import git
 from tests.process.conftest import Finished, Project
 
@@ -195,6 +196,7 @@ def test_nothing_is_left_of_a_comparison_that_is_killed(repository: Project) -> 
     while any(copy.exists() for copy in copies) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert [copy.name for copy in copies if copy.exists()] == []
+    assert not short_link(work).is_symlink()
     assert state(repository.folder) == before
     assert git(repository.folder, "worktree", "list").count("\n") == 1
     assert git(repository.folder, "stash", "list") == ""

@@ -57,6 +57,8 @@ _HOW_IT_RAN = frozenset(("n_jobs", "verbose"))
 def _read_flaml(search: Any) -> Any:
     """Return the best model of a search, and how it was made: beside them, FLAML keeps how long each trial took."""
     model = search.model
+    if model is None:  # before its fit
+        return None
     return getattr(model, "estimator", model), search.best_estimator, search.best_config, search.best_loss
 
 
