@@ -278,7 +278,7 @@ class EstimatorSeed(Rule):
         if not isinstance(node, ast.Call):
             return None
         if self.seeded is _SEEDED:
-            return self._fix(page, node)
+            return self._fix(page, node) or _said_to_be_none(page, node)
         times = indexes(page.reader, node)
         for call in (node, *_made_by(page, node)):
             fix = self._fix(page, call)
@@ -298,6 +298,14 @@ class EstimatorSeed(Rule):
                     return None
                 return _seeded(page, call, one.keyword, one.value, one.uses)
         return None
+
+
+def _said_to_be_none(page: SourceText, call: ast.Call) -> Fix | None:
+    """Return the fix of a call of any library with ``random_state=None``."""
+    said = [
+        one.arg for one in call.keywords if one.arg in ("random_state", "random_seed", "seed") and is_none(one.value)
+    ]
+    return _seeded(page, call, said[0] or "") if said and "." in page.full(call.func) else None
 
 
 class PassedSeed(EstimatorSeed):

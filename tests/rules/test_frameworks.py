@@ -226,6 +226,21 @@ def test_what_a_run_showed_to_take_a_seed(text: str, taker: str, new: str | None
     assert edited_by(EstimatorSeed.of(taker), text, tmp_path) == new
 
 
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        ("m = glassbox.Booster(rounds=20, random_state=None)", "m = glassbox.Booster(rounds=20, random_state=0)"),
+        ("m = glassbox.Booster(rounds=20, random_state=3)", None),
+        ("m = glassbox.Booster(rounds=20, rng=None)", None),
+        ("def f(seed=None):\n    return [seed]", None),
+        ("m = f(seed=None)", None),
+        ("while f():\n    m = glassbox.Booster(seed=None)  # here", None),
+    ],
+)
+def test_a_seed_that_is_said_to_be_none(text: str, new: str | None, tmp_path: Path) -> None:
+    assert edited_by(EstimatorSeed(), "from interpret import glassbox\n" + text, tmp_path) == new
+
+
 MINIMIZE = "from pymoo.optimize import minimize\nfrom pymoo.algorithms import NSGA2\n"
 
 
