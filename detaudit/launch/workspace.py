@@ -193,9 +193,10 @@ def short_link(copy: Path) -> Path:
 
 def remove_copy(copy: Path) -> None:
     """Remove the folder of a copy, and the link to its temporary folder."""
+    link = short_link(copy)
     with suppress(OSError):  # of another user
-        if short_link(copy).is_symlink():
-            short_link(copy).unlink()
+        if link.is_symlink():
+            link.unlink()
     shutil.rmtree(copy, ignore_errors=True)
 
 

@@ -138,9 +138,13 @@ def _kind(seed: float) -> str:
     return "seed"
 
 
+def _seed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return args[0] if args else next(iter(kwargs.values()), None)
+
+
 def _described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str]:
     """Return the kind of a call that seeds, and its seed as text."""
-    seed = args[0] if args else next(iter(kwargs.values()), None)
+    seed = _seed(args, kwargs)
     if seed is None:
         return "unseeded", ""
     if not isinstance(seed, _SEEDS) and hasattr(seed, "__index__"):
@@ -184,13 +188,14 @@ def _seeding(sink: Sink, what: str, skip: int = 0, through: Container[str] | Non
     """Return what records a call. That by a library that is not in ``through`` counts if something takes a seed."""
 
     def observe(frame: FrameType | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        direct = frames.user_frame(frame, through)
-        user_frame = frames.user_frame(frame) if direct is None and through is not None else direct
+        args, direct = args[skip:], frames.user_frame(frame, through)
+        in_library = direct is None and through is not None and _seed(args, kwargs) is None
+        user_frame = frames.user_frame(frame) if in_library else direct
         if user_frame is None:
             return
-        (kind, value), location = _described(args[skip:], kwargs), frames.location(user_frame)
+        (kind, value), location = _described(args, kwargs), frames.location(user_frame)
         takers = _takers(frame, user_frame) if kind == "unseeded" else []
-        if (direct is None and not takers) or (kind == "unseeded" and what in repeatable):
+        if (in_library and not takers) or (kind == "unseeded" and what in repeatable):
             return
         if _is_recorded(what, location, value):
             write(sink, kind, what, location, value, takers)
