@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.model.outputs import File, RunFacts
+from detaudit.model.outputs import File, Role, RunFacts
 from detaudit.runs import values as file_values
 from detaudit.runs.formats import events
 from tests.runs.formats.reading import differing, is_refused_or_read, mutated, mutations, parts, texts, written
@@ -140,6 +140,14 @@ def test_a_list_of_words_names_no_numbers_in_another_hyperparameter(tmp_path: Pa
     one, other = logged(tmp_path / "1", "kinds", "sizes"), logged(tmp_path / "2", "sizes", "kinds")
     assert [v.shown for v in one.values if v.name.startswith("hparams: sizes, value")] == ["4", "2", "1"]
     assert {*one.values} == {*other.values}
+
+
+def test_a_tag_says_what_its_value_is_whatever_the_step(tmp_path: Path) -> None:
+    tags = {"charts/SPS": 532.0, "eval/runtime": 0.5, "time/fps": 1153.0, "episodic_return": 12.0, "fps_loss": 0.5}
+    data = start() + b"".join(scalar(tag, step, value) for step in (0, 100) for tag, value in tags.items())
+    read = file_values.read(written(tmp_path / "events", data), "events", RunFacts(started=0.0, ended=1.0))
+    measured = {value.name for value in read.values if value.role is Role.MEASUREMENT}
+    assert measured == {f"{tag} at step {step}" for tag in list(tags)[:3] for step in (0, 100)}
 
 
 def test_the_attributes_of_a_graph_have_no_order(tmp_path: Path) -> None:
