@@ -232,6 +232,7 @@ FORMATS = (
     Format("matlab", "matlab", _begins(b"MATLAB 5.0 MAT-file")),
     Format("parquet", "tables"),
     Format("arrow", "tables"),
+    Format("duckdb", "tables"),
     Format("xlsx", "spreadsheets", _holds("xl/workbook.xml", "xl/_rels/workbook.xml.rels")),
     Format("zip", "archives"),
     Format("gzip", "archives"),

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import yaml
 
-from detaudit.outputs.measurements import RANDOM_NAME, UUID, says_nothing
+from detaudit.outputs.measurements import RANDOM_NAME, UUID, says_nothing, words
 from detaudit.runs.formats import BROKEN, TEXT, Part, arrays, pickles, unique
 from detaudit.runs.formats import values as single
 from detaudit.runs.formats.values import BLOCK, LABEL, MOST_SINGLE, folded
@@ -282,9 +282,10 @@ def _leaves(document: Any) -> Iterator[tuple[str, str, Any]]:
 
 def _items(series: str, name: str, value: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Yield what is below an object; in ``{"metric": "fit_time", "value": 3.2}``, its name says what the value is."""
-    label = next((one for key in NAMING if isinstance(one := value.get(key), str) and LABEL.fullmatch(one)), "")
+    naming = [*(key for key in NAMING if key in value), *(key for key in value if key not in NAMING and is_naming(key))]
+    label = next((one for key in naming if isinstance(one := value[key], str) and LABEL.fullmatch(one)), "")
     for key, one in value.items():
-        if label and key not in NAMING and says_nothing(key):
+        if label and key not in naming and says_nothing(key):
             yield _below(_below(series, label), key), _below(_below(name, label), key), one
         else:
             yield _below(series, key), _below(name, key), one
@@ -292,6 +293,13 @@ def _items(series: str, name: str, value: dict[str, Any]) -> Iterator[tuple[str,
 
 NAMING = ("metric", "name", "key", "tag", "label", "variable", "measure")
 """What the key or column of a text is called that names the value beside it."""
+
+
+@functools.lru_cache(1024)
+def is_naming(name: str) -> bool:
+    """Return whether a key or column is called so: ``metric``, ``Metric_Name``, ``metricName``."""
+    named = words(name)
+    return bool(named) and all(word in NAMING for word in named)
 
 
 def _elements(series: str, name: str, value: list[Any]) -> Iterator[tuple[str, str, Any]]:

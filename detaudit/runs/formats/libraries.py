@@ -199,6 +199,29 @@ def _table(schema: Any, batches: Any) -> Iterator[Any]:
             yield "rows", "", [], "", iter([json.dumps(cells, default=_coded).encode()])
 
 
+def duckdb(path: str) -> Iterator[Any]:
+    """Yield the columns of each table of a DuckDB database and then its rows, as ``_table`` does, by the table's name.
+
+    Of a view, only how it is made. Nothing but the file is read.
+    """
+    import duckdb as library
+
+    database = library.connect(path, read_only=True)
+    database.execute("SET enable_external_access = false")
+    tables = "SELECT schema_name, table_name, sql FROM duckdb_tables() WHERE NOT internal ORDER BY ALL"
+    views = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal ORDER BY ALL"
+    for name, sql in database.execute(views).fetchall():
+        yield f"view {name}", "text", [], sql[:MOST_SHOWN], iter([sql.encode()])
+    for schema, table, _ in database.execute(tables).fetchall():
+        quoted = ".".join('"' + one.replace('"', '""') + '"' for one in (schema, table))
+        rows = database.execute(f"SELECT * FROM {quoted}")  # noqa: S608 - a name cannot be a parameter
+        columns = json.dumps([[column[0], str(column[1])] for column in rows.description])
+        yield table, "", [], "", iter([columns.encode()])
+        while block := rows.fetchmany(ROWS):
+            cells = list(map(list, zip(*block)))  # noqa: B905 - Python 3.9 has no strict
+            yield table, "", [], "", iter([json.dumps(cells, default=_coded).encode()])
+
+
 def _coded(value: Any) -> Any:
     return {BINARY: value.hex()} if isinstance(value, bytes) else {LITERAL: str(value)}  # such as a date
 
@@ -208,6 +231,7 @@ READERS = {
     "ocdbt": ("tensorstore", ocdbt),
     "parquet": ("pyarrow", parquet),
     "arrow": ("pyarrow", arrow),
+    "duckdb": ("duckdb", duckdb),
 }
 """The library that a format needs, and what reads it."""
 

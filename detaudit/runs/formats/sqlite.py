@@ -6,6 +6,7 @@ https://www.sqlite.org/uri.html#uriimmutable. Nothing is written beside it.
 
 import contextlib
 import hashlib
+import json
 import sqlite3
 import tempfile
 from collections import Counter
@@ -64,6 +65,11 @@ class _Added(str):
 
 
 def _cell(name: str, value: Any) -> Part:
+    """Return a value as a part; bytes that are a document of JSON are a text."""
+    if isinstance(value, bytes) and value[:1] in (b"{", b"["):
+        with contextlib.suppress(ValueError, RecursionError):
+            json.loads(value)
+            return single.text(name, value.decode())
     return single.literal(name, value) if isinstance(value, _Added) else tables.cell(name, value)
 
 

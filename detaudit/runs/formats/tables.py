@@ -1,6 +1,6 @@
-"""Read tables cell by cell, large ones by blocks of rows and columns: CSV, TSV, Parquet, Arrow and Feather.
+"""Read tables cell by cell, large ones by blocks of rows and columns: CSV, TSV, Parquet, Arrow, Feather and DuckDB.
 
-The last three need pyarrow. What a file says of the program that wrote it is left out.
+The last one needs duckdb, the three before it pyarrow. What a file says of the program that wrote it is left out.
 """
 
 import csv
@@ -68,7 +68,7 @@ class _Names:
         counts: dict[str, int] = {}
         self._names = []
         self._columns = [column.strip() for column in columns]
-        self._naming = next((at for at, one in enumerate(self._columns) if one.lower() in documents.NAMING), 0)
+        self._naming = next((at for at, one in enumerate(self._columns) if documents.is_naming(one)), 0)
         for index, column in enumerate(self._columns):
             name = single.printable(column) or f"column {index + 1}"
             counts[name] = counts.get(name, 0) + 1
@@ -304,7 +304,7 @@ def _has_header(rows: list[list[str]]) -> bool:
     return len(named) >= len(rows[0]) - 1 and len(set(named)) == len(named)
 
 
-# -------------------------------------------------------------------------------------------------- Parquet and Arrow
+# ------------------------------------------------------------------------------------------- Parquet, Arrow and DuckDB
 
 
 def is_parquet(head: bytes, path: Path) -> bool:
@@ -321,22 +321,40 @@ def is_arrow(head: bytes, path: Path) -> bool:
     return head.startswith((b"ARROW1\0\0", b"FEA1")) or (head.startswith(b"\xff\xff\xff\xff") and head[6:8] == b"\0\0")
 
 
+def is_duckdb(head: bytes, path: Path) -> bool:
+    """Return whether this is a database of DuckDB: https://duckdb.org/docs/stable/internals/storage."""
+    return head[8:12] == b"DUCK"
+
+
+def duckdb_parts(path: Path) -> Iterator[Part]:
+    """See Format.parts."""
+    return unique(_by_duckdb(path))
+
+
+def _by_duckdb(path: Path) -> Iterator[Part]:
+    for table, sent in itertools.groupby(apart.by_library("duckdb", path), key=lambda part: part.name):
+        if table.startswith("view "):
+            yield from sent
+        else:
+            yield from _of_columns(sent, f"table {single.printable(table)}: ")
+
+
 def parquet_parts(path: Path) -> Iterator[Part]:
     """See Format.parts."""
-    return unique(_by_pyarrow(path, "parquet"))
+    return unique(_of_columns(apart.by_library("parquet", path)))
 
 
 def arrow_parts(path: Path) -> Iterator[Part]:
     """See Format.parts."""
-    return unique(_by_pyarrow(path, "arrow"))
+    return unique(_of_columns(apart.by_library("arrow", path)))
 
 
-def _by_pyarrow(path: Path, kind: str) -> Iterator[Part]:
-    sent = apart.by_library(kind, path)
+def _of_columns(sent: Iterator[Part], prefix: str = "") -> Iterator[Part]:
+    """Yield the parts of a table that a library read: first its columns with their types, then rows by columns."""
     columns = [(str(name), str(of)) for name, of in json.loads(b"".join(next(sent).pieces))]
-    yield single.text("columns", ", ".join(f"{name} ({of})" for name, of in columns))
+    yield single.text(f"{prefix}columns", ", ".join(f"{name} ({of})" for name, of in columns))
     rows = (row for part in sent for row in zip(*json.loads(b"".join(part.pieces)), strict=True))
-    yield from of_rows(rows, [name for name, _ in columns], cell)
+    yield from of_rows(rows, [name for name, _ in columns], cell, prefix)
 
 
 def cell(name: str, value: Any) -> Part:

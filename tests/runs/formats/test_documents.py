@@ -119,13 +119,16 @@ def test_the_order_of_keys_does_not_count_and_each_of_several_equal_keys_does(tm
 
 
 def test_a_text_beside_a_value_names_it_if_its_key_does_not(tmp_path: Path) -> None:
-    document = [{"metric": "fit_time", "value": 3.2, "fold": 1}, {"name": "svm", "loss": 0.5}]
+    document: list[dict[str, object]] = [{"metric": "fit_time", "value": 3.2, "fold": 1}, {"name": "svm", "loss": 0.5}]
+    document.append({"metricName": "fit_time", "metricValue": 3.2})
     assert list(texts(written(tmp_path / "a", json.dumps(document)))) == [
         "[0].metric",
         "[0].fit_time.value",
         "[0].fold",
         "[1].name",
         "[1].loss",
+        "[2].metricName",
+        "[2].fit_time.metricValue",
     ]
 
 

@@ -44,6 +44,16 @@ def test_a_change_is_named(tmp_path: Path) -> None:
     assert differing(one, database(tmp_path / "3", (0.5, 0.26))) == ["table runs: row 2, loss"]
 
 
+def test_a_name_of_a_metric_says_what_its_value_is_and_bytes_may_be_json(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "a")) as connection, connection:
+        connection.execute("CREATE TABLE metrics (run TEXT, metric_name TEXT, metric_value REAL, config BLOB)")
+        values = ("a", "fit_time", 0.5, b'{"lr": 0.1, "made": "today"}')
+        connection.execute("INSERT INTO metrics VALUES (?, ?, ?, ?)", values)
+    found = texts(tmp_path / "a")
+    assert found["table metrics: row 1, fit_time, metric_value"] == "0.5"
+    assert found["table metrics: row 1, config"] == '{"lr": 0.1, "made": "today"}'
+
+
 def test_nothing_is_written_beside_it_and_its_log_is_read(tmp_path: Path) -> None:
     path = database(tmp_path / "a b?#.db")
     with closing(sqlite3.connect(path)) as writer:

@@ -262,3 +262,29 @@ def test_real_files_of_pyarrow(tmp_path: Path) -> None:
     other = pyarrow.table({"loss": [0.5, None, 0.26], "name": ["a", "b", "c"]})
     parquet.write_table(other, tmp_path / "e", compression="zstd")
     assert differing(tmp_path / "a", tmp_path / "e") == ["row 3, loss"]
+
+
+def test_tables_of_duckdb(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+
+    def made(path: Path, loss: float) -> Path:
+        with duckdb.connect(str(path)) as database:
+            database.execute(
+                "CREATE TABLE runs AS SELECT * FROM (VALUES (1, 0.5::DOUBLE, 'a'), (2, ?, 'b')) t(i, loss, n)", [loss]
+            )
+            database.execute("CREATE TABLE blobs AS SELECT 'x'::BLOB AS data, DATE '2026-01-02' AS day")
+            database.execute("CREATE VIEW best AS SELECT min(loss) FROM runs")
+        return path
+
+    one = made(tmp_path / "1", 0.25)
+    by, found = parts(one)
+    assert by == "duckdb"
+    assert found["table runs: row 2, loss"] == ("number", "0.25", b"0.25")
+    assert found["table blobs: row 1, data"] == ("", "", b"x")
+    assert found["table blobs: row 1, day"][1] == "2026-01-02"
+    assert "view best" in found
+    before = one.read_bytes()
+    assert differing(one, made(tmp_path / "2", 0.25)) == []
+    assert differing(one, made(tmp_path / "3", 0.26)) == ["table runs: row 2, loss"]
+    assert one.read_bytes() == before
+    assert not is_refused_or_read(written(tmp_path / "4", before[: len(before) // 2]))
