@@ -21,6 +21,7 @@ MOST_HASHED = 2**31
 _TAG = b"Signature: 8a477f597d28d172789f06886806bc55"
 _ELF, _CORE = b"\x7fELF", 4  # elf.h: EI_MAG0 to EI_MAG3, and ET_CORE as e_type at byte 16
 _HASH_IN_NAME = re.compile(r"-([a-f0-9]{8,64})(?=\.)")  # torch.hub.HASH_REGEX, and its extension
+_MD5_IN_NAME = re.compile(r"_([a-f0-9]{32})\.[a-z0-9]+$")
 _HEX = re.compile(r"[0-9a-f]+")
 _PIECE = 2**20
 _LONGEST_NUMBERS = 2**12
@@ -172,14 +173,16 @@ def _head(path: str, size: int) -> bytes:
 
 def _names_its_content(path: str) -> bool:
     name = os.path.basename(path)
-    in_name = _HASH_IN_NAME.search(name)
+    in_name = _HASH_IN_NAME.search(name) or _MD5_IN_NAME.search(name)
     expected = in_name[1] if in_name else name
     try:
         size = os.path.getsize(path)
         if not _HEX.fullmatch(expected) or size > MOST_HASHED:
             return False
         digest = hashlib.sha256()
-        if len(expected) == 40:
+        if in_name and in_name.re is _MD5_IN_NAME:
+            digest = hashlib.md5(usedforsecurity=False)
+        elif len(expected) == 40:
             digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
         with open(path, "rb") as file:
             while piece := file.read(_PIECE):

@@ -96,7 +96,7 @@ _NEUTRAL = _words(
     " instant instantaneous tensor array np numpy float float32 float64 int item scalar secs seconds first"
     " since per with percent pct percentage ratio allocated reserved free available cached active inactive start end"
     " metric metrics stats stat info list breakdown factor history log logs results result summary perf performance"
-    " draw drawn effective"
+    " draw drawn effective repr"
 )
 
 # A computation and what runs it: a time, a rate or memory of these was measured.
@@ -150,7 +150,9 @@ _OF_DATA = _words(
 _PROCESS_METERS = _words("power energy temperature temp clock fan freq frequency load usage percent pct")
 """What a machine's part has beside its time: ``gpu_power``, ``cpu_percent``; of anything else, these are results."""
 
-_PARTS = _words("cpu cpus gpu gpus cuda ram disk nvml smi core cores system sm hbm pcie nvlink node host psu soc dram")
+_PARTS = _words(
+    "cpu cpus gpu gpus cuda ram disk nvml smi core cores system sm hbm pcie nvlink node host psu soc dram vm"
+)
 _NOT_OF_MACHINES_ALONE = _words("system core cores node host sm soc")
 """Parts that much else has: ``core_temp`` and ``system_load`` may be of a reactor or a grid, ``soc`` of a battery."""
 
@@ -314,6 +316,8 @@ def meaning_of(name: str) -> Meaning:
     if parents and set(parents[-1]) & _CLASS_METRICS and len(key) == 1 and key[0] in _UNITS.keys() | {"wall", "clock"}:
         return _DATA
     meaning = _of_words(key)
+    if meaning.of is _Of.ESTIMATE and parents and _is_of_runs(parents[-1]):
+        return replace(meaning, sure=True)  # iterations[3].remaining_time
     if meaning.of is _Of.AMOUNT and parents and set(key) & _METER and _are_unknown(parents[-1]):
         return replace(meaning, sure=False)  # codebook.utilization
     if meaning.of is _Of.RESULT and parents and _is_of_runs(key):
@@ -345,9 +349,11 @@ def _of_words(key: list[str]) -> Meaning:
     known = set(key)
     if known & _SEEDS:
         return RESULT
-    if key[-1] in ("id", "uuid", "name", "ids", "guid") and len(key) > 1 and key[-2] in _NAMES_OF_RUN:
+    if key[-1] in ("id", "uuid", "name", "ids", "guid") and _owner(key) in _NAMES_OF_RUN:
         return Meaning(_Of.NAME) if known.isdisjoint(_CHOSEN) else RESULT
-    if key in (["uuid"], ["guid"], ["v", "num"], ["run"]) or key[-1] in ("hostname", "nodename"):
+    if key[-1] == "guid" and known.isdisjoint(_CHOSEN | _OF_DATA):
+        return Meaning(_Of.NAME)
+    if key in (["uuid"], ["v", "num"], ["run"]) or key[-1] in ("hostname", "nodename"):
         return Meaning(_Of.NAME)
     meaning = _rate(key) or _per(key)
     if meaning is not None:
@@ -356,6 +362,11 @@ def _of_words(key: list[str]) -> Meaning:
         return Meaning(_Of.AMOUNT)
     head, others = _head(key)
     return _of_head(head, others, key) or (_DATA if known & _OF_DATA else RESULT)
+
+
+def _owner(key: list[str]) -> str:
+    """Return the word that says whose the last one is: ``run ID``, ``run with the ID``."""
+    return next((word for word in key[-2::-1] if word not in ("with", "has", "the", "its")), "")
 
 
 def says_nothing(name: str) -> bool:
@@ -566,7 +577,7 @@ _REPR_OF_DATE = re.compile(
 )
 _NUMERIC_DATE = re.compile(rf"(\d\d?)[/.](\d\d?)[/.](\d{{2}}|\d{{4}})(?:,?\s+{_TIME})?")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-_BARE_UUID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}(?![0-9A-Za-z])")
+BARE_UUID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}(?![0-9A-Za-z])")
 """A random UUID without hyphens: https://www.rfc-editor.org/rfc/rfc9562#name-uuid-version-4"""
 
 _REPR = re.compile(r"<[^<>]* at 0x[0-9a-f]+>", re.IGNORECASE)
@@ -578,7 +589,7 @@ _ADDRESS = re.compile(
 """Where Linux on x86-64 and 64-bit ARM, and macOS, put objects; after ``at`` any address: other hex is a result."""
 
 _PORT = re.compile(r"((?:localhost|(?<!\d)\d{1,3}(?:\.\d{1,3}){3}):)\d{4,5}(?!\d)")
-_NUMBER_IN_NAME = re.compile(r"(?<=[A-Za-z\d][-_.@:])\d{3,7}(?![\dA-Za-z])")
+_NUMBER_IN_NAME = re.compile(r"(?<=[A-Za-z\d\ufffc][-_.@:])(?:\d{3,7}|\d{15})(?![\dA-Za-z])")
 RANDOM_NAME = re.compile(r"(?<=\bT_)[0-9a-f]{5}(?=_|\b)|(?<=altair-viz-)[0-9a-f]{32}\b")
 """Names that pandas and Altair make up for the parts of a page."""
 
@@ -968,7 +979,7 @@ def masked(text: str, facts: RunFacts) -> str:
     for name, first in facts.numbered:
         if name in text:
             text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?!\w)", lambda _, first=first: first, text)  # type: ignore[misc]
-    for pattern in (UUID, _BARE_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID, RANDOM_NAME):
+    for pattern in (UUID, BARE_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID, RANDOM_NAME):
         text = pattern.sub(MASK, text)
     text = _PORT.sub(rf"\1{MASK}", text)
     if facts.pids:

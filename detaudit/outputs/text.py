@@ -244,6 +244,7 @@ _UNITS = (
 )
 _MONTHS = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _UUID = "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+_BARE_UUID = "(?<![0-9A-Za-z])[0-9a-f]{12}[0-9][0-9a-f]{3}[0-9ab][0-9a-f]{15}(?![0-9A-Za-z])"
 _DAY_TIME = "[0-9]{2}:[0-9]{2}(?::[0-9]{2})?"
 _TOKEN = re.compile(
     rf"""
@@ -253,6 +254,7 @@ _TOKEN = re.compile(
       | ^\S+:[0-9]+:[0-9]+[ ]\[[0-9]+\](?=[ ]NCCL)
       | ^\[?\s*[0-9]+(?:\.[0-9]+)?\s*\]?(?=\s*(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL)\b)
     )
+    | (?P<bare_uuid>{_BARE_UUID})  # in any of its digits: see _Parser
     | (?=[0-9.+\[-])(?:
       (?P<own>
         {_UUID} | \b0x[0-9a-f]{{6,16}}\b  # see measurements.is_address
@@ -352,7 +354,7 @@ _FINISHED = re.compile(
 )
 _WITHIN = re.compile(r"(?:^|\s)(?:in|after)$", re.IGNORECASE)
 _COUNTED = re.compile(r"\s[^\W\d_]{2,}")
-_MASKED, _NUMBERS, _DATES, _UNREAD = "masked", "number", "date", "unread"
+_MASKED, _NUMBERS, _DATES, _UUIDS, _UNREAD = "masked", "number", "date", "uuid", "unread"
 _blake2b = hashlib.blake2b
 
 _SHORTEST_NAME = 3
@@ -362,8 +364,8 @@ _LONGEST_PARSED = 4096
 
 
 _KIND_OF = {
-    "prefix": _MASKED, "own": _MASKED, "own_word": _MASKED, "date": _DATES, "named_date": _DATES, "clock": "clock",
-    "iso_duration": "clock", "number": _NUMBERS, "no_number": _NUMBERS,
+    "prefix": _MASKED, "own": _MASKED, "own_word": _MASKED, "bare_uuid": _UUIDS, "date": _DATES, "named_date": _DATES,
+    "clock": "clock", "iso_duration": "clock", "number": _NUMBERS, "no_number": _NUMBERS,
 }  # fmt: skip
 
 
@@ -702,7 +704,9 @@ class _Parser:
                 return Role.MEASUREMENT, text
             own = slot.integer and not slot.count and measurements.is_own_number(value, self.facts, slot.label)
             return Role.IDENTIFIER if own else Role.RESULT, text
-        if slot.kind == _MASKED:
+        if slot.kind == _UUIDS and not measurements.BARE_UUID.fullmatch(text):
+            return Role.OPEN, text
+        if slot.kind in (_MASKED, _UUIDS):
             return Role.RESULT if _is_result(slot.label, text) else Role.IDENTIFIER, text
         if slot.kind == _NUMBERS:
             return number_role(slot.meaning, float(_plain(line, slot)) * slot.scale, slot.integer, self.facts), text

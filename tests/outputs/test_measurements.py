@@ -21,6 +21,10 @@ FACTS = RunFacts(
 MEASUREMENTS = """
 system.threads|12
 callbacks.Timer.time_elapsed.train|0.105
+iterations[0].remaining_time|1.139355554
+record.elapsed.repr|0:00:00.013714
+DeviceStatsMonitor.on_train_batch_start/cpu_vm_percent|5.1
+mean_fit_time, metric_value|0.0266
 time|2.3
 elapsed|12
 elapsed_time|12.5
@@ -180,6 +184,8 @@ speed_samples_per_second|34
 """
 
 IDENTIFIERS = """
+model_info.model_guid|71d586ec-a5a94414-90bce24b-1b887b0a
+Started run with ID|1
 owner|<__main__.Net object at 0x7f3a5c1e2d60>
 pointer|0x7f3a5c1e2d60
 id|#T_1a2b3_row0_col1
@@ -263,6 +269,7 @@ quux_duration|3.1
 """
 
 RESULTS = """
+Best run with ID|3
 iou.wall|0.31
 recall.s|0.31
 soc|0.81
@@ -495,6 +502,10 @@ def test_a_clock_that_a_variation_moved_is_one_of_the_run() -> None:
         ("see /tmp/tmpab12cd_x/m", "see /tmp/tmpzz12cd_9/m"),
         ("run_20251125_081233", "run_20251125_081250"),
         ("train_e8b1a_00001", "train_07f9f_00001"),
+        (
+            "9f3e6d0a-2b45-4c17-8e21-0a9b8c7d6e5f-140477242227584 ",
+            "0a9b8c7d-2b45-4c17-8e21-9f3e6d0a6e5f-140525951196032 ",
+        ),
     ],
 )
 def test_texts_that_only_differ_in_identifiers_are_equal_when_masked(a: str, b: str) -> None:
