@@ -430,6 +430,20 @@ FRAMEWORKS = {
     "xgboost": FrameworkRow(hooks={"xgboost": "boosters"}, fits=True, variables=False, mapped=("/libxgboost",)),
     "lightgbm": FrameworkRow(hooks={"lightgbm": "boosters"}, fits=True, variables=False, mapped=("/lib_lightgbm",)),
     "catboost": FrameworkRow(hooks={"catboost": "boosters"}, fits=True, variables=False, mapped=("/_catboost",)),
+    "statsmodels": FrameworkRow(
+        hooks={"statsmodels.base.model": "learners"}, fits=True, variables=False, mapped=("/statsmodels/",)
+    ),
+    "prophet": FrameworkRow(
+        hooks={"prophet.forecaster": "learners"}, fits=True, variables=False, distributions=("prophet", "cmdstanpy")
+    ),
+    "gensim": FrameworkRow(
+        hooks=dict.fromkeys(
+            ("gensim.models.word2vec", "gensim.models.ldamodel", "gensim.models.ldamulticore"), "learners"
+        ),
+        fits=True,
+        variables=False,
+        mapped=("/gensim/",),
+    ),
 }
 """All that detaudit knows by name. To add one, see CONTRIBUTING.md."""
 

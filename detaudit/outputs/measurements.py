@@ -309,6 +309,7 @@ def meaning_of(name: str) -> Meaning:
     *parents, key = parts
     if key == ["threads"] and len(parents) == 1 and not _MONITORS.isdisjoint(parents[0]):
         return Meaning(_Of.AMOUNT)  # a column of system.csv
+    above_it = parents[-1] if parents else []
     while len(parents) > 1 and _of_words(parents[-1]).of is _Of.RESULT and _is_of_runs(parents[-1]):
         parents.pop()  # timings.phases.load
     if key == ["t"] and any({"ep", "episode", "episodes"} & set(parent) for parent in parents):
@@ -316,7 +317,7 @@ def meaning_of(name: str) -> Meaning:
     if parents and set(parents[-1]) & _CLASS_METRICS and len(key) == 1 and key[0] in _UNITS.keys() | {"wall", "clock"}:
         return _DATA
     meaning = _of_words(key)
-    if meaning.of is _Of.ESTIMATE and parents and _is_of_runs(parents[-1]):
+    if meaning.of is _Of.ESTIMATE and above_it and _is_of_runs(above_it):
         return replace(meaning, sure=True)  # iterations[3].remaining_time
     if meaning.of is _Of.AMOUNT and parents and set(key) & _METER and _are_unknown(parents[-1]):
         return replace(meaning, sure=False)  # codebook.utilization

@@ -21,7 +21,7 @@ FACTS = RunFacts(
 MEASUREMENTS = """
 system.threads|12
 callbacks.Timer.time_elapsed.train|0.105
-iterations[0].remaining_time|1.139355554
+catboost_training.iterations[0].remaining_time|1.139355554
 record.elapsed.repr|0:00:00.013714
 DeviceStatsMonitor.on_train_batch_start/cpu_vm_percent|5.1
 mean_fit_time, metric_value|0.0266

@@ -68,24 +68,28 @@ def test_helpers_without_a_framework_do_not_count(project: Project) -> None:
 
 @pytest.mark.full
 def test_a_package_without_an_adapter_beside_a_training_is_inconclusive(project: Project) -> None:
-    # As in statsmodels, whose models make such an object of what they fitted.
-    project.write("statsmodels/__init__.py", "")
-    project.write("statsmodels/base/__init__.py", "")
+    # As in Surprise, whose algorithms call the method of their base.
+    project.write("surprise/__init__.py", "")
+    project.write("surprise/prediction_algorithms/__init__.py", "")
     project.write(
-        "statsmodels/base/model.py",
+        "surprise/prediction_algorithms/algo_base.py",
         """
-        class Results:
-            def __init__(self, model, params, **kwd):
-                self.params = params
-        class LikelihoodModelResults(Results):
+        class AlgoBase:
+            def fit(self, trainset):
+                self.trainset = trainset
+        class SVD(AlgoBase):
             pass
         """,
     )
-    script = "import torch_training\nfrom statsmodels.base import model\ntorch_training.train(seed=0)\n"
+    script = "import torch_training\nfrom surprise.prediction_algorithms import algo_base\n"
+    script += "torch_training.train(seed=0)\n"
     project.write("train.py", script)
     assert project.run("train.py", "--runs", "2").code == 0  # it was imported only
-    project.write("train.py", script + "[model.LikelihoodModelResults(None, params=[1.0]) for _ in range(3)]\n")
+    project.write("train.py", script + "[algo_base.SVD().fit([1.0]) for _ in range(3)]\n")
     done = project.run("train.py", "--runs", "2")
     assert done.code == 125, done.out
     reason = done.json["groups"][0]["reason"]
-    assert (reason["kind"], [one["call"] for one in reason["unseen"]]) == ("trainings-unseen", ["statsmodels.Results"])
+    assert (reason["kind"], [one["call"] for one in reason["unseen"]]) == (
+        "trainings-unseen",
+        ["surprise.AlgoBase.fit"],
+    )

@@ -4,10 +4,7 @@ from ... import wire
 
 UNFOLLOWED = {
     "chainer.optimizer": ("GradientMethod", "update"),
-    "gensim.models.word2vec": ("Word2Vec", "train"),
     "mxnet.gluon.trainer": ("Trainer", "step"),
-    "prophet.forecaster": ("Prophet", "fit"),
-    "statsmodels.base.model": ("Results", "__init__"),
     "surprise.prediction_algorithms.algo_base": ("AlgoBase", "fit"),
     "tinygrad.nn.optim": ("Optimizer", "step"),
 }

@@ -274,7 +274,9 @@ class FitMethod:
     def __call__(self, estimator: Any, *args: Any, **kwargs: Any) -> Any:
         """Fit, as the original method does."""
         kind = type(estimator)
-        library, name = kind.__module__.partition(".")[0], "%s.%s" % (kind.__name__, self.__name__.lstrip("_"))
+        library, name = kind.__module__.partition(".")[0], kind.__name__
+        if self.__name__ != "__init__":  # which fits that made it
+            name = "%s.%s" % (name, self.__name__.lstrip("_"))
 
         def call() -> Any:
             learner = None if self._returns else estimator
