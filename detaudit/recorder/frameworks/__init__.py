@@ -5,6 +5,7 @@ from ... import wire
 UNFOLLOWED = {
     "chainer.optimizer": ("GradientMethod", "update"),
     "mxnet.gluon.trainer": ("Trainer", "step"),
+    "spacy.language": ("Language", "update"),
     "surprise.prediction_algorithms.algo_base": ("AlgoBase", "fit"),
     "tinygrad.nn.optim": ("Optimizer", "step"),
 }
