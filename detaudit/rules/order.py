@@ -1,6 +1,7 @@
 """Rules for undefined orders: of sets, directory listings, completion, and addresses."""
 
 import ast
+from collections.abc import Mapping
 
 from detaudit.model import SourceKind
 from detaudit.rules.calls import fixed, with_keyword, without
@@ -348,6 +349,12 @@ _RACING = {
 }
 """What trains with threads that write to the same weights: its library and name, and what makes two runs equal."""
 
+_RACING_METHODS = {
+    # https://github.com/nmslib/hnswlib#api-description: "num_threads sets the number of cpu threads to use"
+    ("hnswlib", "add_items"): {"num_threads": "1"},
+}
+"""The same of methods of objects that a library made."""
+
 
 class OneWorker(Rule):
     """Let one thread train where several write to the same weights."""
@@ -362,11 +369,18 @@ class OneWorker(Rule):
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
         if not isinstance(node, ast.Call):
             return None
-        module, _, name = page.full(node.func).rpartition(".")
-        for keyword, value in _RACING.get((module.partition(".")[0], name), {}).items():
+        for keyword, value in self._needed(page, node.func).items():
             passed = argument_of(node, keyword)
             if given_otherwise(node):
                 return UNSAFE
             if passed is None or (value == "1" and ast.unparse(passed) != value):
                 return fixed(with_keyword(page, node, keyword, value))
         return None
+
+    def _needed(self, page: SourceText, function: ast.expr) -> Mapping[str, str]:
+        if isinstance(function, ast.Attribute):
+            for (library, method), keywords in _RACING_METHODS.items():
+                if function.attr == method and page.is_made_by(function.value, library):
+                    return keywords
+        module, _, name = page.full(function).rpartition(".")
+        return _RACING.get((module.partition(".")[0], name), {})

@@ -1,4 +1,4 @@
-"""statsmodels, Prophet and gensim are recorded by what their models learned."""
+"""statsmodels, arch, Prophet and gensim are recorded by what their models learned."""
 
 import pytest
 
@@ -14,6 +14,11 @@ LIBRARIES = {
         chosen = generator.integers(0, len(x), len(x))
         statsmodels.api.OLS(y[chosen], statsmodels.api.add_constant(x[chosen])).fit()
         statsmodels.api.Logit(y[chosen] > 0, x[chosen]).fit(disp=0)
+    """, ("batch", 1)),
+    "arch": ("""
+        from arch import arch_model
+        returns = numpy.random.default_rng(SEED).normal(size=300)
+        arch_model(returns, rescale=False).fit(disp="off")
     """, ("batch", 1)),
     "prophet": ("""
         import pandas, prophet

@@ -267,6 +267,7 @@ def edited_by(rule: Rule, text: str, folder: Path) -> str | None:
 
 VECTORS = "from gensim.models import Word2Vec\n"
 FOREST = "from econml.dml import CausalForestDML\n"
+INDEX = "import hnswlib\nindex = hnswlib.Index('l2', 4)\n"
 BPR = "from implicit.bpr import BayesianPersonalizedRanking as BPR\n"
 
 
@@ -282,6 +283,9 @@ BPR = "from implicit.bpr import BayesianPersonalizedRanking as BPR\n"
         (BPR + "a = BPR(8)", "a = BPR(8, num_threads=1, random_state=0)"),
         (BPR + "a = BPR(8, random_state=3)", "a = BPR(8, random_state=3, num_threads=1)"),
         (BPR + "a = BPR(8, random_state=3, num_threads=1)", None),
+        (INDEX + "index.add_items(x, num_threads=4)", "index.add_items(x, num_threads=1)"),
+        (INDEX + "index.add_items(x, num_threads=1)", None),
+        ("index.add_items(x)", None),
     ],
 )
 def test_threads_that_write_to_the_same_weights(text: str, new: str | None, tmp_path: Path) -> None:

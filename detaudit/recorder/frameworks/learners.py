@@ -1,6 +1,6 @@
-"""Hook libraries whose models learn in one method: statsmodels, Prophet, and gensim's embeddings and topics.
+"""Hook libraries whose models learn in one method: statsmodels, arch, Prophet, and gensim's embeddings and topics.
 
-The classes, their methods and what these set are those of the sources of statsmodels 0.14, Prophet 1.1 and gensim 4.3.
+The classes, their methods and what these set are those of statsmodels 0.14, arch 8.0, Prophet 1.1 and gensim 4.3.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def _params(learner: Any) -> Any:
     """Return the parameters that were learned, None before."""
-    params = vars(learner).get("params")
+    params = vars(learner).get("params", vars(learner).get("_params"))
     return params if params is not None and len(params) else None
 
 
@@ -40,6 +40,7 @@ def _topics(model: Any) -> Any:
 
 _LEARNERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "statsmodels.base.model": ("Results", "__init__", _params),
+    "arch.univariate.base": ("ARCHModelFixedResult", "__init__", _params),
     "prophet.forecaster": ("Prophet", "fit", _params),
     "gensim.models.word2vec": ("Word2Vec", "train", _embedding),
     "gensim.models.ldamodel": ("LdaModel", "update", _topics),

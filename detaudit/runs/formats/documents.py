@@ -566,6 +566,14 @@ def _first_line(head: bytes, marks: str) -> str:
 # -------------------------------------------------------------------------------------------------------------- HTML
 
 _RANDOM_ID = re.compile(f"{UUID.pattern}|{RANDOM_NAME.pattern}", re.IGNORECASE)
+_ID = re.compile(
+    r"(?:\bid=[\"']?|#)(?=[\w-]*(?:\d[A-Za-z]|\d{12}))(?=[\w-]*[A-Za-z0-9]{8})(?![0-9A-Fa-f]{8}\b)([\w-]{8,})(?![\w-])"
+)
+"""The ID of an element that may be random, such as ``id="top_divTV6VPS2LWY5E355"``, and a link to it; no color."""
+
+_NAME = re.compile(r"(?<![\w-])[\w-]{8,}(?![\w-])")
+_LONGEST_READ = 4096
+_TAGS = re.compile(r"(?<=>)(?=<)")
 
 
 def is_html(head: bytes, path: Path) -> bool:
@@ -575,21 +583,29 @@ def is_html(head: bytes, path: Path) -> bool:
 
 
 def html_parts(path: Path) -> Iterator[Part]:
-    """See Format.parts. The random IDs of plots and tables count by the order in which they appear.
+    """See Format.parts. The random IDs of plots, tables and elements count by the order in which they appear.
 
-    A cell of a table that pandas wrote, which has a line of its own, begins with the name of its column.
+    A cell of a table that pandas wrote, which has a line of its own, begins with the name of its column. A line that is
+    too long to be read as one, as programs that make pages small leave it, is one for each tag.
     """
+    elements: dict[str, str] = {}
+    with opened(path) as file:
+        for line in lines(file):
+            for element in _ID.findall(line):
+                elements.setdefault(element, f"element {len(elements) + 1}")
     ids: dict[str, str] = {}
     with opened(path) as file:
         table = _Table()
-        yield from unique(
-            of_lines(
-                table.named(
-                    _RANDOM_ID.sub(lambda match: ids.setdefault(match[0].lower(), f"id {len(ids) + 1}"), line)
-                ).rstrip("\r\n")
-                for line in lines(file)
-            )
-        )
+
+        def named(line: str) -> str:
+            line = _RANDOM_ID.sub(lambda match: ids.setdefault(match[0].lower(), f"id {len(ids) + 1}"), line)
+            return table.named(_NAME.sub(lambda match: elements.get(match[0], match[0]), line) if elements else line)
+
+        yield from unique(of_lines(named(line).rstrip("\r\n") for whole in lines(file) for line in _by_tags(whole)))
+
+
+def _by_tags(line: str) -> list[str]:
+    return [line] if len(line) <= _LONGEST_READ else _TAGS.split(line)
 
 
 class _Table:

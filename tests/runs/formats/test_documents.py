@@ -132,6 +132,37 @@ def test_a_text_beside_a_value_names_it_if_its_key_does_not(tmp_path: Path) -> N
     ]
 
 
+PAGE = """<!doctype html><html><body>
+<div class="top_div" id="top_divTV6VPS2LWY5E355"></div><td style="color: #1f77b4aa">0.5</td>
+<script>select('#top_divTV6VPS2LWY5E355'); show("#minitable-3467222670175910984")</script>
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("top_divTV6VPS2LWY5E355", "top_divVSA83GXYLHMVHIF", True),
+        ("minitable-3467222670175910984", "minitable2329099078453407758", True),
+        ("select('#top_divTV6VPS2LWY5E355')", "select('#minitable-3467222670175910984')", False),
+        ("1f77b4aa", "1f77b4ab", False),
+        ("0.5<", "0.6<", False),
+    ],
+)
+def test_random_ids_of_a_page_count_by_their_order(tmp_path: Path, before: str, after: str, same: bool) -> None:
+    assert before in PAGE
+    found = differing(written(tmp_path / "1", PAGE), written(tmp_path / "2", PAGE.replace(before, after)))
+    assert not found if same else found
+
+
+def test_a_page_on_one_line_is_read_tag_by_tag(tmp_path: Path) -> None:
+    cells = "".join(f"<tr><td>{number}</td></tr>" for number in range(400))
+    page = "<html><body><p>Started</p><p>2026-01-02 10:11:12</p>" + cells + "<p>Loss: 0.25</p></body></html>"
+    assert len(page) > 4096
+    one, other = written(tmp_path / "1", page), written(tmp_path / "2", page.replace("10:11:12", "10:11:14"))
+    (name,) = differing(one, other)
+    assert texts(one)[name] == "<p>2026-01-02 10:11:12</p>"
+
+
 def test_names_do_not_meet(tmp_path: Path) -> None:
     found = texts(written(tmp_path / "1", '{"a.b": 1, "a": {"b": 2}, "c[0]": 3, "c": [4], "": 5}'))
     assert found == {'["a.b"]': "1", "a.b": "2", '["c[0]"]': "3", "c[0]": "4", '[""]': "5"}
