@@ -251,7 +251,7 @@ _PER = re.compile(
     rf"(?<=\w)\s?/\s?(?=(?:{_TIME_UNIT})(?![^\W\d_]))|(?<![^\W_])({_TIME_UNIT})\s?/\s?(?=\w)", re.IGNORECASE
 )
 _IN_SECONDS = re.compile(r"(?<=\w)\s*[(\[]s[)\]]")
-_PARTS_OF_PATH = re.compile(r"[./,:\\\[\]]+|\s-\s")
+_PARTS_OF_PATH = re.compile(r"[./,:@\\\[\]]+|\s-\s")
 _KNOWN = (
     _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _BYTES | _NEUTRAL | _OF_RUNS | _OF_DATA | _NUMBER_OF_RUN
     | _UNITS.keys() | _words("gpus cpus ids uuids")
@@ -361,6 +361,8 @@ def _of_words(key: list[str]) -> Meaning:
         return meaning
     if key[-2:] in (["load", "average"], ["load", "avg"]):
         return Meaning(_Of.AMOUNT)
+    if key[:2] in (["perf", "counter"], ["process", "time"]):
+        return Meaning(_Of.DURATION, units=(1.0, 1e-9) if "ns" in key else _NO_UNIT)  # of the module time
     head, others = _head(key)
     return _of_head(head, others, key) or (_DATA if known & _OF_DATA else RESULT)
 

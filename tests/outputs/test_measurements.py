@@ -23,6 +23,9 @@ system.threads|12
 callbacks.Timer.time_elapsed.train|0.105
 catboost_training.iterations[0].remaining_time|1.139355554
 record.elapsed.repr|0:00:00.013714
+sample_stats/perf_counter_diff|0.0012
+sample_stats/process_time_diff|0.0012
+posterior@sampling_time|1.25
 DeviceStatsMonitor.on_train_batch_start/cpu_vm_percent|5.1
 mean_fit_time, metric_value|0.0266
 time|2.3

@@ -62,7 +62,16 @@ def _read_flaml(search: Any) -> Any:
     return getattr(model, "estimator", model), search.best_estimator, search.best_config, search.best_loss
 
 
-READERS: dict[str, Callable[[Any], Any]] = {"flaml.automl.automl.AutoML": _read_flaml}
+def _read_tpot(search: Any) -> Any:
+    """Return the best pipeline of a search, beside which TPOT keeps its cluster and how long each trial took."""
+    return vars(search).get("fitted_pipeline_")
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "flaml.automl.automl.AutoML": _read_flaml,
+    "tpot.tpot_estimator.estimator.TPOTEstimator": _read_tpot,
+    "tpot.tpot_estimator.steady_state_estimator.TPOTEstimatorSteadyState": _read_tpot,
+}
 """Class, and the function that returns what its instances learned, where they are not taken apart as pickle does."""
 
 

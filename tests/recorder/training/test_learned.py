@@ -2,6 +2,7 @@
 
 import threading
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -180,6 +181,21 @@ def test_of_a_search_by_flaml_its_best_model_counts_and_no_time_of_a_trial() -> 
 
     assert digest(searched(0.5, 0)) == digest(searched(0.75, 0))
     assert digest(searched(0.5, 0)) != digest(searched(0.5, 1))
+
+
+def test_of_a_search_by_tpot_its_best_pipeline_counts_and_not_its_cluster() -> None:
+    class TPOTEstimator(Held):
+        pass
+
+    TPOTEstimator.__module__, TPOTEstimator.__qualname__ = "tpot.tpot_estimator.estimator", "TPOTEstimator"
+
+    def searched(seed: int) -> TPOTEstimator:
+        search = TPOTEstimator()
+        search.fitted_pipeline_ = RandomForestClassifier(3, random_state=seed).fit(X, Y)
+        search.cluster = weakref.ref(search)
+        return search
+
+    assert digest(searched(0)) == digest(searched(0)) != digest(searched(1))
 
 
 def test_parameters_may_be_named_by_a_method_of_instances() -> None:
