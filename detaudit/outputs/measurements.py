@@ -319,7 +319,8 @@ def meaning_of(name: str) -> Meaning:
     meaning = _of_words(key)
     if meaning.of is _Of.ESTIMATE and above_it and _is_of_runs(above_it):
         return replace(meaning, sure=True)  # iterations[3].remaining_time
-    if meaning.of is _Of.AMOUNT and parents and set(key) & _METER and _are_unknown(parents[-1]):
+    of_meter = meaning.of is _Of.AMOUNT and not _METER.isdisjoint(key) and _PARTS.isdisjoint(key)
+    if of_meter and parents and _are_unknown(parents[-1]):
         return replace(meaning, sure=False)  # codebook.utilization
     if meaning.of is _Of.RESULT and parents and _is_of_runs(key):
         above = _of_words(parents[-1])

@@ -246,7 +246,35 @@ def test_the_date_of_a_mat_file_is_apart(tmp_path: Path) -> None:
 
     first = mat("a.mat", "Tue Nov 25 08:12:33 2025", 1.0)
     assert differing(first, mat("b.mat", "Tue Nov 25 08:12:34 2025", 1.0)) == {"header"}
-    assert differing(first, mat("c.mat", "Tue Nov 25 08:12:33 2025", 1.5)) == {"variable 1"}
+    assert differing(first, mat("c.mat", "Tue Nov 25 08:12:33 2025", 1.5)) == {"weights"}
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_variables_of_a_mat_file_have_their_names_and_types(tmp_path: Path, compressed: bool) -> None:
+    def mat(name: str, seconds: float) -> Path:
+        held = {
+            "seconds": seconds,
+            "started": "Tüe",
+            "losses": np.arange(6.0).reshape(2, 3),
+            "kinds": np.array([1, 2], "<i4"),
+        }
+        held |= {"cells": np.array(["a", 1], dtype=object), "complex": np.array([1j])}
+        scipy.io.savemat(tmp_path / name, held, do_compression=compressed)
+        return tmp_path / name
+
+    found = {part.name: part for part in parts(mat("a.mat", 0.5))[1]}
+    assert (found["seconds"].dtype, found["seconds"].shape) == ("<f8", ())
+    assert found["started"].text == "Tüe"
+    assert (found["losses"].dtype, found["losses"].shape) == ("<f8", (2, 3))
+    assert b"".join(found["losses"].pieces) == np.arange(6.0).reshape(2, 3).tobytes(order="F")
+    assert (found["kinds"].dtype, found["kinds"].shape) == ("<i4", (1, 2))
+    assert {"variable 5", "variable 6"} < found.keys()
+    assert differing(tmp_path / "a.mat", mat("b.mat", 0.75)) - {"header"} == {"seconds"}
+    data = (tmp_path / "a.mat").read_bytes()
+    for size in range(130, len(data), 7):
+        (tmp_path / "cut.mat").write_bytes(data[:size])
+        with contextlib.suppress(*BROKEN):
+            list(parts(tmp_path / "cut.mat")[1])
 
 
 def test_torch_never_loads_the_structure(tmp_path: Path) -> None:

@@ -86,6 +86,9 @@ def test_the_columns_of_a_pickled_table_have_their_names(tmp_path: Path) -> None
     assert len(differing(*unnamed[1:])) == 1
     long = [tmp_path / f"{name}.pkl.long" for name in ("a", "again")]
     assert differing(*long) == {"seconds"}
+    uneven = [file.with_name(f"{file.name}.uneven") for file in (a, again, b)]
+    assert differing(*uneven[:2]) == {"seconds"}
+    assert differing(uneven[0], uneven[2]) == {"loss", "seconds"}
 
 
 def test_a_tensor_of_a_checkpoint_has_its_bytes(saved: Path) -> None:

@@ -163,6 +163,8 @@ def _columns(blocks: Any, axes: Any) -> list[tuple[str, Any]] | None:
         match block:
             case Call(arguments=(values, Call(arguments=(int(first), int(end), int(step))), int())) if step > 0:
                 placed = names[first:end:step]
+            case Call(arguments=(values, Call() as places, int())) if _is_array(places):
+                placed = [names[place] for place in _integers(places) if 0 <= place < len(names)]
             case _:
                 return None
         rows = [values] if len(placed) == 1 else _rows(values, len(placed))
@@ -171,6 +173,12 @@ def _columns(blocks: Any, axes: Any) -> list[tuple[str, Any]] | None:
         else:
             columns += [(name, _dates(row)) for name, row in zip(placed, rows, strict=True)]
     return columns
+
+
+def _integers(array: Call) -> list[int]:
+    part = _array("", array)
+    data = b"".join(part.pieces)
+    return list(struct.unpack(f"<{len(data) // 8}q", data)) if part.dtype == "<i8" and len(data) % 8 == 0 else []
 
 
 def _names(axis: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""Read JSON, JSON lines, YAML, TOML, INI and plain text value by value; which of them a file is, its contents say.
+"""Read JSON, JSON lines, property lists, YAML, TOML, INI and plain text value by value; a file's contents say which.
 
 Nothing is constructed from a document but numbers, texts, lists and dictionaries. The order of keys does not count, and
 numbers are compared by their digits. YAML's aliases are compared by where they point, and never expanded. Comments of
@@ -11,11 +11,13 @@ import functools
 import hashlib
 import io
 import json
+import plistlib
 import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
+from xml.parsers import expat
 
 import yaml
 
@@ -98,7 +100,18 @@ def is_text(head: bytes, path: Path) -> bool:
 def text_parts(path: Path) -> Iterator[Part]:
     """See Format.parts. Each line is one, with what a terminal shows of a line that was written several times."""
     with opened(path) as file:
-        yield from of_lines(_last_state(line) for line in lines(file))
+        states = (_last_state(line) for line in lines(file))
+        yield from of_lines(map(_row_of_latex, states) if path.suffix == ".tex" else states)
+
+
+_ROW_OF_LATEX = re.compile(r"(.*?)\s*\\\\\s*")
+
+
+def _row_of_latex(line: str) -> str:
+    """Return a row of a table with the rules of one in Markdown."""
+    match = _ROW_OF_LATEX.fullmatch(line)
+    cells = re.split(r"(?<!\\)&", match[1]) if match else []
+    return f"| {' | '.join(cell.strip() for cell in cells)} |" if len(cells) > 1 else line
 
 
 def of_lines(numbered: Iterable[str]) -> Iterator[Part]:
@@ -339,6 +352,28 @@ def _part(name: str, leaf: Any) -> Part:
     if isinstance(leaf, int):
         return single.number(name, f"{leaf:#x}" if abs(leaf) >= 10**640 else str(leaf))
     return single.literal(name, json.dumps(leaf) if isinstance(leaf, dict | list) else str(leaf))  # such as a date
+
+
+def is_plist(head: bytes, path: Path) -> bool:
+    """Return whether this is a property list: https://docs.python.org/3/library/plistlib.html."""
+    return head.startswith(b"bplist00") or (head.startswith(b"<?xml") and b"<plist" in head[:1024])
+
+
+def plist_parts(path: Path) -> Iterator[Part]:
+    """See Format.parts."""
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError("it is too large")
+    try:
+        document = plistlib.loads(path.read_bytes())
+    except (plistlib.InvalidFileException, expat.ExpatError) as error:
+        raise ValueError(f"it is no property list: {error}") from error
+    return folded((series, _of_plist(name, leaf)) for series, name, leaf in _leaves(document))
+
+
+def _of_plist(name: str, leaf: Any) -> Part:
+    if isinstance(leaf, float):
+        return single.number(name, repr(leaf))
+    return single.opaque(name, leaf) if isinstance(leaf, bytes) else _part(name, leaf)
 
 
 # ------------------------------------------------------------------------------------------------------------- YAML
@@ -611,6 +646,7 @@ def _by_tags(line: str) -> list[str]:
 class _Table:
     """The names of the columns of a table of HTML, where it is read, and how many cells its row has so far."""
 
+    _ROW = re.compile(r"\s*<tr\b[^<>]*>\s*((?:<(t[hd])\b[^<>]*>[^<>]*</\2>\s*){2,})</tr>\s*")
     _TAG = re.compile(r"\s*<(?:(/?thead|tr)\b|(t[hd])\b[^<>]*>([^<>]*)</t[hd]>\s*$)")
 
     def __init__(self) -> None:
@@ -619,7 +655,9 @@ class _Table:
         self._count = 0
 
     def named(self, line: str) -> str:
-        """Return a line, with the name of its column if it is a cell."""
+        """Return a line, with the name of its column if it is a cell; a whole row with rules, as one in Markdown."""
+        if row := self._ROW.fullmatch(line):
+            return "| " + " | ".join(cell.strip() for cell in re.findall(r"<t[hd]\b[^<>]*>([^<>]*)<", row[1])) + " |"
         match = self._TAG.match(line)
         if "colspan" in line or "rowspan" in line:
             self._columns, self._in_names = [], False  # nobody counts which column is whose

@@ -6,6 +6,7 @@ So this file imports nothing of detaudit, and runs on Python 3.9. A part is ``(n
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -188,6 +189,48 @@ def arrow(path: str) -> Iterator[Any]:
             yield from _table(stream.schema, stream)
 
 
+def orc(path: str) -> Iterator[Any]:
+    """Yield the columns of an ORC file, as ``_table`` does."""
+    from pyarrow import orc as reader
+
+    file = reader.ORCFile(path)
+    return _table(file.schema, map(file.read_stripe, range(file.nstripes)))
+
+
+def avro(path: str) -> Iterator[Any]:
+    """Yield the columns of an Avro file, as ``_table`` does, by the first of two libraries that is installed."""
+    try:
+        import fastavro
+    except ImportError:
+        import polars
+
+        frame = polars.read_avro(path)
+        columns = [[name, str(kind)] for name, kind in frame.schema.items()]
+        rows = iter(frame.iter_rows())
+    else:
+        file = open(path, "rb")  # noqa: SIM115 - until this process ends
+        reader = fastavro.reader(file)
+        columns = [[field["name"], json.dumps(field["type"])] for field in reader.writer_schema["fields"]]
+        rows = (tuple(record.get(name) for name, _ in columns) for record in reader)
+    yield "columns", "", [], "", iter([json.dumps(columns).encode()])
+    while block := list(itertools.islice(rows, ROWS)):
+        cells = list(map(list, zip(*block)))  # noqa: B905 - Python 3.9 has no strict
+        yield "rows", "", [], "", iter([json.dumps(cells, default=_coded).encode()])
+
+
+def stata(path: str) -> Iterator[Any]:
+    """Yield the columns of a Stata file, as ``_table`` does; its header has the time at which it was written."""
+    import pandas
+
+    with pandas.read_stata(path, chunksize=ROWS, preserve_dtypes=False, convert_categoricals=False) as blocks:
+        for number, block in enumerate(blocks):
+            if not number:
+                columns = [[str(name), str(kind)] for name, kind in block.dtypes.items()]
+                yield "columns", "", [], "", iter([json.dumps(columns).encode()])
+            cells = [block[name].tolist() for name in block]
+            yield "rows", "", [], "", iter([json.dumps(cells, default=_coded).encode()])
+
+
 def _table(schema: Any, batches: Any) -> Iterator[Any]:
     """Yield the names and types of columns in JSON, then rows of a table, as lists of columns in JSON."""
     columns = [[field.name, str(field.type)] for field in schema]
@@ -232,6 +275,9 @@ READERS = {
     "parquet": ("pyarrow", parquet),
     "arrow": ("pyarrow", arrow),
     "duckdb": ("duckdb", duckdb),
+    "orc": ("pyarrow", orc),
+    "stata": ("pandas", stata),
+    "avro": ("fastavro", avro),
 }
 """The library that a format needs, and what reads it."""
 

@@ -1,6 +1,7 @@
-"""Read tables cell by cell, large ones by blocks of rows and columns: CSV, TSV, Parquet, Arrow, Feather and DuckDB.
+"""Read tables cell by cell, large ones by blocks of rows and columns: CSV and TSV, and what libraries read.
 
-The last one needs duckdb, the three before it pyarrow. What a file says of the program that wrote it is left out.
+Parquet, Arrow, Feather and ORC need pyarrow, DuckDB duckdb, Stata pandas, and Avro fastavro or polars. What a file says
+of the program that wrote it is left out.
 """
 
 import csv
@@ -304,7 +305,7 @@ def _has_header(rows: list[list[str]]) -> bool:
     return len(named) >= len(rows[0]) - 1 and len(set(named)) == len(named)
 
 
-# ------------------------------------------------------------------------------------------- Parquet, Arrow and DuckDB
+# ------------------------------------------------------------------------------------------------------- by libraries
 
 
 def is_parquet(head: bytes, path: Path) -> bool:
@@ -324,6 +325,41 @@ def is_arrow(head: bytes, path: Path) -> bool:
 def is_duckdb(head: bytes, path: Path) -> bool:
     """Return whether this is a database of DuckDB: https://duckdb.org/docs/stable/internals/storage."""
     return head[8:12] == b"DUCK"
+
+
+def is_orc(head: bytes, path: Path) -> bool:
+    """Return whether this is an ORC file: https://orc.apache.org/specification/ORCv1/."""
+    return head.startswith(b"ORC")
+
+
+def orc_parts(path: Path) -> Iterator[Part]:
+    """See Format.parts."""
+    return unique(_of_columns(apart.by_library("orc", path)))
+
+
+def is_avro(head: bytes, path: Path) -> bool:
+    """Return whether this is an Avro file, whose blocks end with random bytes.
+
+    https://avro.apache.org/docs/1.12.0/specification/#object-container-files
+    """
+    return head.startswith(b"Obj\1")
+
+
+def avro_parts(path: Path) -> Iterator[Part]:
+    """See Format.parts."""
+    return unique(_of_columns(apart.by_library("avro", path)))
+
+
+def is_stata(head: bytes, path: Path) -> bool:
+    """Return whether this is a table of Stata, of release 13 or later: https://www.stata.com/help.cgi?dta."""
+    return head.startswith(b"<stata_dta><header>") or (
+        path.suffix == ".dta" and head[:1] in (b"\x71", b"\x72", b"\x73")
+    )
+
+
+def stata_parts(path: Path) -> Iterator[Part]:
+    """See Format.parts."""
+    return unique(_of_columns(apart.by_library("stata", path)))
 
 
 def duckdb_parts(path: Path) -> Iterator[Part]:

@@ -1,8 +1,10 @@
 """Documents and texts are recognized by their contents, and a difference is named by its path."""
 
 import base64
+import datetime
 import json
 import pickle
+import plistlib
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +131,47 @@ def test_a_text_beside_a_value_names_it_if_its_key_does_not(tmp_path: Path) -> N
         "[1].loss",
         "[2].metricName",
         "[2].fit_time.metricValue",
+    ]
+
+
+@pytest.mark.parametrize("kind", [plistlib.FMT_XML, plistlib.FMT_BINARY])
+def test_a_property_list(tmp_path: Path, kind: plistlib.PlistFormat) -> None:
+    held = {"loss": 0.25, "steps": [1, 2], "name": "a", "when": datetime.datetime(2026, 1, 2), "data": b"x", "ok": True}
+    assert texts(written_plist(tmp_path / "a", held, kind)) == {
+        "loss": "0.25",
+        "steps[0]": "1",
+        "steps[1]": "2",
+        "name": "a",
+        "when": "2026-01-02 00:00:00",
+        "data": "",
+        "ok": "true",
+    }
+    one, other = tmp_path / "a", written_plist(tmp_path / "b", held | {"loss": 0.5}, kind)
+    assert differing(one, other) == ["loss"]
+    assert not is_refused_or_read(written(tmp_path / "c", one.read_bytes()[:-20]))
+
+
+def written_plist(path: Path, held: dict[str, Any], kind: plistlib.PlistFormat) -> Path:
+    path.write_bytes(plistlib.dumps(held, fmt=kind))
+    return path
+
+
+def test_tables_of_latex_and_rows_of_pages_have_rules(tmp_path: Path) -> None:
+    table = " & loss & time \\\\\n\\midrule\n0 & 0.25 & 3.5 \\\\\na \\& b & 1 \\\\\n"
+    assert list(texts(written(tmp_path / "a.tex", table)).values()) == [
+        "|  | loss | time |",
+        "\\midrule",
+        "| 0 | 0.25 | 3.5 |",
+        "| a \\& b | 1 |",
+    ]
+    page = (
+        "<table>\n<tr><th>metric</th><th>value</th></tr>\n<tr><td>fit_time </td><td class='a'>0.5</td></tr>\n</table>\n"
+    )
+    assert list(texts(written(tmp_path / "b.html", page)).values()) == [
+        "<table>",
+        "| metric | value |",
+        "| fit_time | 0.5 |",
+        "</table>",
     ]
 
 

@@ -1,19 +1,21 @@
 """Tables are read cell by cell, large ones by blocks."""
 
 import csv
+import datetime
 import io
 import math
 import struct
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from detaudit.runs import formats
-from detaudit.runs.formats import apart, tables
+from detaudit.runs.formats import apart, libraries, tables
 from tests.runs.formats.reading import differing, is_refused_or_read, mutated, mutations, parts, texts, written
 
 TABLE = "id,target\n1,3.41\n2,0.5\n3,0.25\n"
@@ -262,6 +264,49 @@ def test_real_files_of_pyarrow(tmp_path: Path) -> None:
     other = pyarrow.table({"loss": [0.5, None, 0.26], "name": ["a", "b", "c"]})
     parquet.write_table(other, tmp_path / "e", compression="zstd")
     assert differing(tmp_path / "a", tmp_path / "e") == ["row 3, loss"]
+
+
+COLUMNS: dict[str, list[Any]] = {"loss": [0.5, 0.25], "name": ["a", "b"]}
+
+
+def test_tables_of_stata(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    at = datetime.datetime(2026, 1, 2, 3, 4)
+    pandas.DataFrame(COLUMNS).to_stata(tmp_path / "a.dta", write_index=False, time_stamp=at)
+    pandas.DataFrame(COLUMNS).to_stata(tmp_path / "b.dta", write_index=False, time_stamp=at.replace(day=3))
+    pandas.DataFrame(COLUMNS).to_stata(tmp_path / "c.dta", write_index=False, version=118, time_stamp=at)
+    for name in ("a", "c"):
+        assert parts(tmp_path / f"{name}.dta")[0] == "stata"
+        assert texts(tmp_path / f"{name}.dta")["row 2, loss"] == "0.25"
+    assert (tmp_path / "a.dta").read_bytes() != (tmp_path / "b.dta").read_bytes()
+    assert differing(tmp_path / "a.dta", tmp_path / "b.dta") == []
+
+
+def test_tables_of_avro(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fastavro = pytest.importorskip("fastavro")
+    fields = [{"name": "loss", "type": "double"}, {"name": "name", "type": "string"}]
+    schema = fastavro.parse_schema({"type": "record", "name": "runs", "fields": fields})
+    for name, loss in (("a", 0.5), ("b", 0.5), ("c", 0.75)):
+        with (tmp_path / name).open("wb") as file:
+            fastavro.writer(file, schema, [{"loss": loss, "name": "a"}, {"loss": 0.25, "name": "b"}])
+    assert parts(tmp_path / "a")[0] == "avro"
+    assert (tmp_path / "a").read_bytes() != (tmp_path / "b").read_bytes()  # what ends its blocks is random
+    assert differing(tmp_path / "a", tmp_path / "b") == []
+    assert differing(tmp_path / "a", tmp_path / "c") == ["row 1, loss"]
+    pytest.importorskip("polars")
+    monkeypatch.setitem(sys.modules, "fastavro", None)
+    _, rows = libraries.avro(str(tmp_path / "c"))
+    assert b"".join(rows[4]) == b'[[0.75, 0.25], ["a", "b"]]'
+
+
+def test_tables_of_orc(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import orc
+
+    for name, loss in (("a", 0.5), ("b", 0.75)):
+        orc.write_table(pyarrow.table(COLUMNS | {"loss": [loss, 0.25]}), str(tmp_path / name))
+    assert parts(tmp_path / "a")[0] == "orc"
+    assert differing(tmp_path / "a", tmp_path / "b") == ["row 1, loss"]
 
 
 def test_tables_of_duckdb(tmp_path: Path) -> None:

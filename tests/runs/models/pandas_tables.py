@@ -2,7 +2,7 @@
 
 import sys
 
-import pandas  # type: ignore[import-untyped]
+import pandas
 
 
 def main(file: str, loss: str) -> None:
@@ -15,6 +15,10 @@ def main(file: str, loss: str) -> None:
     table.to_pickle(file)
     long = pandas.DataFrame({"loss": [0.5] * 6000, "seconds": [table["seconds"][1]] * 6000})  # one array of 96 kB
     long.to_pickle(f"{file}.long")
+    uneven = [
+        {"loss": float(loss), "epoch": 0, "acc": 0.5, "split": "train", "lr": 0.1, "seconds": table["seconds"][1]}
+    ]
+    pandas.DataFrame(uneven).to_pickle(f"{file}.uneven")  # the numbers of its columns are an array
     table[["epoch", "loss"]].set_axis([0, 1], axis=1).to_pickle(f"{file}.unnamed")
 
 
