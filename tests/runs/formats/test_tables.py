@@ -248,7 +248,7 @@ def test_a_broken_parquet_file_is_refused(tmp_path: Path) -> None:
     assert not is_refused_or_read(written(tmp_path / "a", PARQUET))
 
 
-@pytest.mark.filterwarnings("ignore:.*[Ff]eather:DeprecationWarning", "ignore:.*[Ff]eather:FutureWarning")  # its first version
+@pytest.mark.filterwarnings("ignore:.*[Ff]eather:DeprecationWarning", "ignore:.*[Ff]eather:FutureWarning")
 def test_real_files_of_pyarrow(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import feather, parquet
