@@ -693,8 +693,15 @@ class _Parser:
             slots = _of_row(slots, shape.leading, columns, len(line))
         words = shape.words
         if shape.spans:
-            words = _filled(words.split("\1"), [line[start:end] for start, end in shape.spans])
+            words = _filled(words.split("\1"), [self._digits(line, start, end) for start, end in shape.spans])
         return _Parsed(words, tuple(self._value(slot, line) for slot in slots), slots, line, number)
+
+    def _digits(self, line: str, start: int, end: int) -> str:
+        """Return digits of a word, but those of a process of the run in a name: ``exp_4242``."""
+        digits = line[start:end]
+        in_name = start > 1 and line[start - 1] in "-_.@:" and line[start - 2].isalnum()
+        own = in_name and self.facts.pids and not line[end : end + 1].isalnum()
+        return MASK if own and measurements.is_own_number(int(digits), self.facts) else digits
 
     def _value(self, slot: _Slot, line: str) -> tuple[Role, str]:
         text = line[slot.start : slot.end]

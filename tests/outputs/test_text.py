@@ -228,6 +228,7 @@ def test_a_result_that_differs_among_them_is_found(name: str) -> None:
         ("bits 0x3f0a12bc", "bits 0x3f0a12bd", OutputKind.VALUE, ("0x3f0a12bc", "0x3f0a12bd")),
         ("hash dee1d2588b4b4da0aaa086ec88aa6139", "hash 92753abbd017400b846e22173e5c9dc2", OutputKind.VALUE, None),
         ("w 1ee1d2588b4b1da01aa086ec88aa6139", "w 2ee1d2588b4b1da01aa086ec88aa6139", OutputKind.AMBIGUOUS, None),
+        ("Saved to out/exp_4242_1", "Saved to out/exp_4243_1", OutputKind.WORDS, None),
         ("Best run: adam-deep-3", "Best run: adam-deep-4", OutputKind.WORDS, None),
         ("00:00:01,500 --> 00:00:04,000 a", "00:00:01,500 --> 00:00:04,250 a", OutputKind.VALUE, None),
         ("accuracy 93.2%", "accuracy 93.3%", OutputKind.VALUE, ("93.2%", "93.3%")),
@@ -290,6 +291,7 @@ def test_a_line_that_is_not_in_the_columns_of_a_table_is_none_of_its_rows() -> N
         ("Memory usage: 0.05MB, Peak was 0.09MB", "Memory usage: 0.06MB, Peak was 0.10MB"),
         ("# epoch loss time\n1 0.5 0.25", "# epoch loss time\n1 0.5 0.75"),
         ("throughput (tokens/sec/GPU): 1204.5", "throughput (tokens/sec/GPU): 1205.5"),
+        ("Saved to out/exp_20251125-081233_4242", "Saved to out/exp_20251125-081413_5353"),
         (
             "new task id=offline-dee1d2588b4b4da0aaa086ec88aa6139",
             "new task id=offline-92753abbd017400b846e22173e5c9dc2",
