@@ -981,7 +981,10 @@ def masked(text: str, facts: RunFacts) -> str:
         if len(name) >= 3 and name in text:
             text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", MASK, text)
     for name, first in facts.numbered:
-        if name in text:
+        last = name.rpartition("/")[2]
+        if text == last and not last.isdigit():
+            text = first.rpartition("/")[2]
+        elif name in text:
             text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?!\w)", lambda _, first=first: first, text)  # type: ignore[misc]
     for pattern in (UUID, BARE_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID, RANDOM_NAME):
         text = pattern.sub(MASK, text)

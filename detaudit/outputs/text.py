@@ -691,6 +691,8 @@ class _Parser:
             self._columns[len(shape.columns)] = shape.columns
         elif shape.row_of and (columns := _table(self._columns, shape.row_of, len(slots), shape.leading)):
             slots = _of_row(slots, shape.leading, columns, len(line))
+        elif shape.row_of and (columns := _below(self._columns.values(), slots, len(line))):
+            slots = _labeled(slots, columns, len(line))
         words = shape.words
         if shape.spans:
             words = _filled(words.split("\1"), [self._digits(line, start, end) for start, end in shape.spans])
@@ -760,6 +762,18 @@ def _table(
     if leading and leading[0]:  # names of texts may have only one blank between them
         return next((known[count] for count in range(columns, slots - 1, -1) if count in known), None)
     return known.get(columns) or (known.get(columns - 1) if columns == slots else None)
+
+
+def _below(headers: Iterable[tuple[_Cell, ...]], slots: tuple[_Slot, ...], length: int) -> tuple[_Cell, ...] | None:
+    """Return the columns that numbers are right below, None if any is below none: other columns may have none."""
+    if len(slots) < _MANY:
+        return None
+    for header in headers:
+        for shift in (0, length - header[-1].end) if len(header) > len(slots) else ():
+            by_end = {cell.end + shift: cell for cell in header}
+            if all(slot.end in by_end for slot in slots):
+                return tuple(by_end[slot.end] for slot in slots)
+    return None
 
 
 _SHIFTED = 2

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from detaudit.model.outputs import Role, RunFacts
 from detaudit.outputs.measurements import array_role, masked, role, words
@@ -514,6 +515,12 @@ def test_a_clock_that_a_variation_moved_is_one_of_the_run() -> None:
 def test_texts_that_only_differ_in_identifiers_are_equal_when_masked(a: str, b: str) -> None:
     assert masked(a, FACTS) == masked(b, FACTS)
     assert masked(a + "1", FACTS) != masked(b + "2", FACTS)
+
+
+def test_the_next_of_numbered_folders_is_the_first() -> None:
+    facts = replace(FACTS, numbered=(("runs/train2", "runs/train"), ("runs/2", "runs/1")))
+    for text, expected in (("runs/train2/a", "runs/train/a"), ("train2", "train"), ("2", "2"), ("train2b", "train2b")):
+        assert masked(text, facts) == expected
 
 
 def test_a_date_that_is_not_of_the_run_is_not_masked() -> None:

@@ -587,6 +587,20 @@ def test_columns_are_told_by_their_rules() -> None:
     assert serious(differences(a, a.replace("10 ", "11 "))) == [(OutputKind.VALUE, "line 2, Calls", ("10", "11"))]
 
 
+def test_columns_may_be_empty_in_a_row() -> None:
+    table = [
+        "  epoch    train_loss    valid_acc    cp     dur",
+        "-------  ------------  -----------  ----  ------",
+        "      1        2.2898       0.4250     +  0.0706",
+        "      2        1.9201       0.6250        {}",
+    ]
+    a, b = ("\n".join(table).format(value) for value in ("0.0706", "0.0743"))
+    assert serious(differences(a, b)) == []
+    assert serious(differences(a, a.replace("0.6250", "0.6500"))) == [
+        (OutputKind.VALUE, "line 4, valid_acc", ("0.6250", "0.6500"))
+    ]
+
+
 def test_identities_of_threads_are_those_of_a_run() -> None:
     line = "<_MainThread(MainThread, started {})>"
     assert serious(differences(line.format(140379565321088), line.format(140379565329280))) == []
