@@ -291,6 +291,7 @@ def test_a_line_that_is_not_in_the_columns_of_a_table_is_none_of_its_rows() -> N
         ("Memory usage: 0.05MB, Peak was 0.09MB", "Memory usage: 0.06MB, Peak was 0.10MB"),
         ("# epoch loss time\n1 0.5 0.25", "# epoch loss time\n1 0.5 0.75"),
         ("throughput (tokens/sec/GPU): 1204.5", "throughput (tokens/sec/GPU): 1205.5"),
+        ("  140462792779984: TensorSpec(shape=(3, 3))", "  139969564076048: TensorSpec(shape=(3, 3))"),
         ("Saved to out/exp_20251125-081233_4242", "Saved to out/exp_20251125-081413_5353"),
         (
             "new task id=offline-dee1d2588b4b4da0aaa086ec88aa6139",

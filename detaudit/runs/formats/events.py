@@ -67,14 +67,36 @@ def is_events(head: bytes, path: Path) -> bool:
 
 
 def records_parts(path: Path) -> Iterator[Part]:
-    """See Format.parts. Each record is one."""
+    """See Format.parts. Each record is one; the features of an example are in their order, since a map has none."""
 
     def named_parts() -> Found:
         with path.open("rb") as file:
             for count, record in enumerate(_records(file), 1):
-                yield "record *", single.opaque(f"record {count}", record)
+                yield "record *", single.opaque(f"record {count}", _in_order(record))
 
     return folded(named_parts())
+
+
+def _in_order(record: bytes) -> bytes:
+    """Return a ``tf.train.Example`` with its features by their names, anything else as it is.
+
+    https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/example/example.proto
+    """
+    try:
+        (features,) = protobuf.fields(record)
+        entries = [
+            (key.data, feature.data)
+            for entry in protobuf.fields(features.data)
+            for key, feature in [protobuf.fields(entry.data)]
+            if (features.number, entry.number, key.number, feature.number) == (1, 1, 1, 2)
+        ]
+        named = {bytes(key).decode(): bytes(feature) for key, feature in entries}
+        lists = [one.number for feature in named.values() for one in protobuf.fields(feature)]
+    except ValueError:
+        return record
+    size = sum(1 for _ in protobuf.fields(features.data))
+    is_example = len(named) == size and len(lists) <= size and {*lists} <= {1, 2, 3}
+    return repr(sorted(named.items())).encode() if is_example and named else record
 
 
 def _records(file: IO[bytes]) -> Iterator[bytes]:

@@ -160,6 +160,20 @@ def test_the_attributes_of_a_graph_have_no_order(tmp_path: Path) -> None:
     assert differing(one, written(tmp_path / "3", graph(b"\n\1T", b"\n\1U", operation="Mul"))) == ["graph at step 0"]
 
 
+def test_the_features_of_an_example_have_no_order(tmp_path: Path) -> None:
+    def example(*features: tuple[str, bytes]) -> bytes:
+        return record(field(1, b"".join(field(1, field(1, name) + field(2, value)) for name, value in features)))
+
+    x, y = ("x", field(2, field(1, struct.pack("<2f", 1, 2)))), ("y", field(3, field(1, b"\3")))
+    one = written(tmp_path / "1", example(x, y) + example(x))
+    assert differing(one, written(tmp_path / "2", example(y, x) + example(x))) == []
+    assert differing(one, written(tmp_path / "3", example(("y", x[1]), ("x", y[1])) + example(x))) == ["record 1"]
+    assert differing(one, written(tmp_path / "4", example(x, y) + example(y))) == ["record 2"]
+    other = record(field(1, field(2, b"a") + field(2, b"b")))  # of which nothing is known
+    swapped = record(field(1, field(2, b"b") + field(2, b"a")))
+    assert differing(written(tmp_path / "5", other), written(tmp_path / "6", swapped)) == ["record 1"]
+
+
 def test_other_records_are_read_one_by_one(tmp_path: Path) -> None:
     by, found = parts(written(tmp_path / "a", record(b"one") + record(b"two")))
     assert by == "records"
