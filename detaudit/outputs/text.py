@@ -341,6 +341,15 @@ _TIME_COLUMN = re.compile(r"^\[(?:[0-9]{2}/[0-9]{2}/[0-9]{2} )?[0-9]{2}:[0-9]{2}
 """What rich writes at the left of a line, and leaves out if the line before has the same time."""
 
 _ANY_DIGIT = re.compile("[0-9]")
+_PROGRESS = re.compile(
+    r"^\s*[0-9]{1,9}/[0-9]{1,9} [━╸╺.=>]+ \S.{0,40}?/step(?: - \w+: [-+]?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?)*"
+    r"(?=[^\s0-9.-])"
+)
+"""How far Keras was in an epoch when something else was printed on its line.
+
+It draws again when time has passed, and once more on a line of its own at the end of the epoch.
+"""
+
 _LONGEST_HEADER = 400
 _MANY = 3
 _LINKS = frozenset(
@@ -661,7 +670,9 @@ class _Parser:
         self._columns.clear()
 
     def line(self, line: str) -> str:
-        """Return a line without what is ignored and what only stands for this run."""
+        """Return a line without what is ignored, what only stands for this run, and progress that it was torn from."""
+        if "/step" in line:
+            line = _PROGRESS.sub("", line, count=1)
         for pattern in self._ignored:
             line = pattern.sub("", line)
         for name in self._names:

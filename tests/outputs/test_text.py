@@ -602,6 +602,16 @@ def test_columns_may_be_empty_in_a_row() -> None:
     ]
 
 
+def test_what_is_printed_onto_the_progress_of_keras_is_alone() -> None:
+    line = "{}/44 ━━━━━━━━━━ 0s 3ms/step - accuracy: {} - loss: {}epoch 0 of {}\n"
+    end = "44/44 ━━━━━━━━━━ 1s 5ms/step - accuracy: 0.3100 - loss: {}\n"
+    a, b = line.format(33, 0.2614, 2.2182, 3) + end, line.format(31, 0.2540, 2.2243, 3) + end
+    assert serious(differences(a.format(2.1), b.format(2.1))) == []
+    assert serious(differences(a.format(2.1), b.format(2.2)))
+    assert serious(differences(a.format(2.1), line.format(31, 0.2540, 2.2243, 4) + end.format(2.1)))
+    assert serious(differences("epoch 0 of 3\n" + end.format(2.1), b.format(2.1))) == []
+
+
 def test_identities_of_threads_are_those_of_a_run() -> None:
     line = "<_MainThread(MainThread, started {})>"
     assert serious(differences(line.format(140379565321088), line.format(140379565329280))) == []
