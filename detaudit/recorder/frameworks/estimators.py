@@ -44,7 +44,7 @@ _GENERATORS = frozenset(
 _RECORDED_ELSEWHERE = frozenset(("flax", "jax", "keras", "scikeras", "skorch", "tensorflow", "tf_keras"))
 """Packages whose models are trained by a framework that the recorder hooks."""
 
-_NOT_LEARNED = ("seed", "seeds", "rng", "random_state", "_sklearn_version", "stop_words_id", "run_id")
+_NOT_LEARNED = ("seed", "seeds", "rng", "random_state", "_sklearn_version", "stop_words_id", "_mlflow_run_id")
 """Ends of the names of attributes that hold a seed, a generator, a version, an address, or a name that MLflow gave."""
 
 _OF_THE_DATA = frozenset(("n_features_in_", "feature_names_in_"))

@@ -46,7 +46,8 @@ def _parts(path: Path) -> Iterator[Part]:
                 yield Part(f"variable {count}", pieces(file, length))
                 continue
             data = file.read(length)
-            known = _variable(_unpacked(data) if kind == _COMPRESSED else data, order)
+            content = _unpacked(data) if kind == _COMPRESSED else data if kind == _MATRIX else b""
+            known = _variable(content, order)
             yield known or single.opaque(f"variable {count}", data)
     raise ValueError("it holds too many variables")
 

@@ -8,6 +8,7 @@ import csv
 import hashlib
 import itertools
 import json
+import os
 import re
 import sys
 from array import array
@@ -323,13 +324,23 @@ def is_arrow(head: bytes, path: Path) -> bool:
 
 
 def is_duckdb(head: bytes, path: Path) -> bool:
-    """Return whether this is a database of DuckDB: https://duckdb.org/docs/stable/internals/storage."""
-    return head[8:12] == b"DUCK"
+    """Return whether this is a database of DuckDB, whose version is a number of 8 bytes.
+
+    https://duckdb.org/docs/stable/internals/storage
+    """
+    return head[8:12] == b"DUCK" and head[16:20] == bytes(4)
 
 
 def is_orc(head: bytes, path: Path) -> bool:
-    """Return whether this is an ORC file: https://orc.apache.org/specification/ORCv1/."""
-    return head.startswith(b"ORC")
+    """Return whether this is an ORC file, which ends with its name and a length.
+
+    https://orc.apache.org/specification/ORCv1/
+    """
+    if not head.startswith(b"ORC"):
+        return False
+    with path.open("rb") as file:
+        file.seek(-min(4, path.stat().st_size), os.SEEK_END)
+        return file.read(3) == b"ORC"
 
 
 def orc_parts(path: Path) -> Iterator[Part]:

@@ -334,3 +334,8 @@ def test_tables_of_duckdb(tmp_path: Path) -> None:
     assert differing(one, made(tmp_path / "3", 0.26)) == ["table runs: row 2, loss"]
     assert one.read_bytes() == before
     assert not is_refused_or_read(written(tmp_path / "4", before[: len(before) // 2]))
+
+
+@pytest.mark.parametrize("text", ["ORCHARD 0.5\n", "LITTLE  DUCK 0.5\n", "Obj 0.5\n"])
+def test_a_text_that_begins_like_a_table_is_a_text(tmp_path: Path, text: str) -> None:
+    assert formats.parts(written(tmp_path / "a", text))[0] == "text"
