@@ -325,6 +325,7 @@ _DELIMITER = re.compile(r"(?<=\w)[\"']\s+|[,;|│┃()\[\]{}<>]|\s[-\u2013\u2014
 _SINCE_1970 = re.compile(r"[0-9]{10}(?:[0-9]{3}|\.[0-9]+)$")
 _UNIT_IN_BRACKETS = re.compile(r"\s*[(\[](ms|s|secs?|seconds?|min|minutes?|h|hours?|MB|GB|MiB|GiB)[)\]]$")
 _LABEL_IN_BRACKETS = re.compile(r"(?<=\w)\s*[(\[]([^()\[\]]{2,20})[)\]]$")
+_AFTER_COUNT = re.compile(r"[\])]\s*[:=]\s*[(\[]?")  # eval_runtime [2]: (0.0214, 0.0259)
 _COLUMN = re.compile(r"\s{2,}|\t|[|│┃,]")
 _RULE = re.compile("[|│┃]")
 _BYTES = re.compile(r"[kmgt]i?b|b|bytes", re.IGNORECASE)
@@ -349,6 +350,11 @@ _PROGRESS = re.compile(
 
 It draws again when time has passed, and once more on a line of its own at the end of the epoch.
 """
+
+_BAR = re.compile(
+    r"^[^|\n]{0,80}?[0-9]{1,3}%\|[^|\n]{0,300}\|\s*([0-9.]+[kMG]?)/([0-9.]+[kMG]?) \[[^\]\n]{0,300}\](?=\S)"
+)
+"""How far a bar of tqdm was when something else was printed on its line."""
 
 _LONGEST_HEADER = 400
 _MANY = 3
@@ -606,6 +612,8 @@ def _label(before: str, previous: str, depth: int) -> str:
     words = [word for word in label.split() if any(map(str.isalpha, word)) and word != "N/A"][-6:]
     if all(word.lower() in _LINKS for word in words):
         follows = before.strip()
+        if _AFTER_COUNT.fullmatch(follows):
+            return previous
         inherits = bool(words) or follows in ("±", "+/-", "/", "->", "→", "..", "-") or follows.startswith(("(", "±"))
         return previous if inherits or (depth > 0 and follows in (",", "")) or before in ("", "/") else ""
     return " ".join(words)
@@ -673,6 +681,8 @@ class _Parser:
         """Return a line without what is ignored, what only stands for this run, and progress that it was torn from."""
         if "/step" in line:
             line = _PROGRESS.sub("", line, count=1)
+        elif "%|" in line:
+            line = _BAR.sub(lambda match: match[0] if match[1] == match[2] else "", line, count=1)
         for pattern in self._ignored:
             line = pattern.sub("", line)
         for name in self._names:

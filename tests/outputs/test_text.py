@@ -612,6 +612,24 @@ def test_what_is_printed_onto_the_progress_of_keras_is_alone() -> None:
     assert serious(differences("epoch 0 of 3\n" + end.format(2.1), b.format(2.1))) == []
 
 
+def test_a_warning_on_the_line_of_a_bar_is_alone() -> None:
+    line = "train: {}%|████▎     | {}/14 [00:00<00:00, {}it/s, loss={}]/a/b.py:7: UserWarning: {}\n"
+    one, other = line.format(43, 6, 25.11, 0.3, "no"), line.format(50, 7, 32.5, 0.2, "no")
+    assert serious(differences(one, other, STDERR)) == []
+    done = line.format(100, 14, 25.11, "{}", "no")
+    assert serious(differences(done.format(0.3), done.format(0.2)))
+
+
+def test_what_follows_a_count_in_brackets_has_its_name() -> None:
+    line = "INFO:     {} [2]            : ({}, {})\n"
+    assert (
+        serious(differences(line.format("eval_runtime", 0.0214, 0.0259), line.format("eval_runtime", 0.0261, 0.0272)))
+        == []
+    )
+    found = serious(differences(line.format("eval_loss", 0.69, 0.7), line.format("eval_loss", 0.69, 0.71)))
+    assert [(kind, values) for kind, _, values in found] == [(OutputKind.VALUE, ("0.7", "0.71"))]
+
+
 def test_identities_of_threads_are_those_of_a_run() -> None:
     line = "<_MainThread(MainThread, started {})>"
     assert serious(differences(line.format(140379565321088), line.format(140379565329280))) == []
