@@ -433,7 +433,7 @@ FRAMEWORKS = {
     "statsmodels": FrameworkRow(
         hooks={"statsmodels.base.model": "learners"}, fits=True, variables=False, mapped=("/statsmodels/",)
     ),
-    "arch": FrameworkRow(hooks={"arch.univariate.base": "learners"}, fits=True, variables=False, mapped=("/arch/",)),
+    "arch": FrameworkRow(hooks={"arch.univariate.base": "learners"}, fits=True, variables=False),
     "prophet": FrameworkRow(
         hooks={"prophet.forecaster": "learners"}, fits=True, variables=False, distributions=("prophet", "cmdstanpy")
     ),
