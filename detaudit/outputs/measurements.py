@@ -178,6 +178,7 @@ _OF_REQUESTS = _words("request requests stage phase section sections")
 _LINKS = _words("per of to for in since until between until_ from during by over after before")
 _SPEEDS = _words("speed rate pace velocity dt")
 """Quantities that are a measurement of a computation, and of anything else a result."""
+_QUANTITIES = _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _BYTES | _SPEEDS | _PROCESS_METERS | _UNITS.keys()
 
 _CHOSEN = _words("best worst top selected chosen winner winning predicted recommended cause")
 """What makes the name or a number of a run a result: ``best_run_name``."""
@@ -322,14 +323,19 @@ def meaning_of(name: str) -> Meaning:
     of_meter = meaning.of is _Of.AMOUNT and not _METER.isdisjoint(key) and _PARTS.isdisjoint(key)
     if of_meter and parents and _are_unknown(parents[-1]):
         return replace(meaning, sure=False)  # codebook.utilization
-    if meaning.of is _Of.RESULT and parents and _is_of_runs(key):
-        above = _of_words(parents[-1])
-        if above.of in (_Of.DURATION, _Of.RATE, _Of.AMOUNT):  # time/forward
-            return replace(above, by_parent=True)
-    elif meaning.of is _Of.RESULT and parents and not set(key) & _OF_DATA and len(key) <= 2:
-        above = _of_words(parents[-1])
-        if above.of in (_Of.DURATION, _Of.RATE, _Of.AMOUNT) and parents[-1] != ["memory"]:  # timings/conv
-            return replace(above, sure=False, by_parent=True)
+    return _by_parent(meaning, key, parents[-1]) if meaning.of is _Of.RESULT and parents else meaning
+
+
+def _by_parent(meaning: Meaning, key: list[str], parent: list[str]) -> Meaning:
+    """Return what a name says that is of a result by itself, below one that may be of a time, a rate or an amount."""
+    of_result = not (_WITHOUT_TIME | _CLASS_METRICS).isdisjoint(key)
+    above = _of_words(parent)
+    if above.of not in (_Of.DURATION, _Of.RATE, _Of.AMOUNT) or (of_result and _QUANTITIES.isdisjoint(parent)):
+        return meaning  # gpu/loss: only a part of the machine is above it
+    if _is_of_runs(key):  # time/forward
+        return replace(above, sure=above.sure and not of_result, by_parent=True)
+    if not set(key) & _OF_DATA and len(key) <= 2 and parent != ["memory"]:  # timings/conv
+        return replace(above, sure=False, by_parent=True)
     return meaning
 
 

@@ -246,7 +246,8 @@ class _Values:
 
     def __init__(self, path: PurePath, facts: RunFacts, secret_names: frozenset[str]) -> None:
         self._path, self._facts, self._secret_names = path, facts, secret_names
-        self._stem = path.stem
+        # The host in the name of an event file says nothing of what is in it.
+        self._stem = "events" if path.name.startswith("events.out.tfevents.") else path.stem
         says_nothing = set(measurements.words(self._stem)) <= _SAY_NOTHING
         self._lines = FileLines(facts, "" if says_nothing else self._stem)
         self._count = self._with_time = 0

@@ -242,6 +242,7 @@ file|events.out.tfevents.1764058355.node17.4242.0
 """
 
 OPEN = """
+timing/val_loss|0.2542
 pred_time|0.25
 time remaining|3.1
 预约时间|1.25
@@ -274,6 +275,8 @@ quux_duration|3.1
 
 RESULTS = """
 Best run with ID|3
+metrics_gpu.val_loss|0.2542
+results_cpu.accuracy|0.93
 iou.wall|0.31
 recall.s|0.31
 soc|0.81
