@@ -599,7 +599,7 @@ _ADDRESS = re.compile(
 """Where Linux on x86-64 and 64-bit ARM, and macOS, put objects; after ``at`` any address: other hex is a result."""
 
 _PORT = re.compile(r"((?:localhost|(?<!\d)\d{1,3}(?:\.\d{1,3}){3}):)\d{4,5}(?!\d)")
-_NUMBER_IN_NAME = re.compile(r"(?<=[A-Za-z\d\ufffc][-_.@:])(?:\d{3,7}|\d{15})(?![\dA-Za-z])")
+NUMBER_IN_NAME = re.compile(r"(?<=[A-Za-z\d\ufffc][-_.@:])(?:\d{3,7}|\d{15})(?![\dA-Za-z])")
 RANDOM_NAME = re.compile(r"(?<=\bT_)[0-9a-f]{5}(?=_|\b)|(?<=altair-viz-)[0-9a-f]{32}\b")
 """Names that pandas and Altair make up for the parts of a page."""
 
@@ -996,7 +996,7 @@ def masked(text: str, facts: RunFacts) -> str:
         text = pattern.sub(MASK, text)
     text = _PORT.sub(rf"\1{MASK}", text)
     if facts.pids:
-        text = _NUMBER_IN_NAME.sub(lambda match: MASK if is_own_number(int(match[0]), facts) else match[0], text)
+        text = NUMBER_IN_NAME.sub(lambda match: MASK if is_own_number(int(match[0]), facts) else match[0], text)
     text = _RUN_STAMP.sub(lambda match: MASK if _is_stamp(match[0], facts) else match[0], text)
     return _STAMP_IN_NAME.sub(lambda match: MASK if _is_stamp(match[0], facts) else match[0], text)
 

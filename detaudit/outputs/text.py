@@ -722,9 +722,8 @@ class _Parser:
     def _digits(self, line: str, start: int, end: int) -> str:
         """Return digits of a word, but those of a process of the run in a name: ``exp_4242``."""
         digits = line[start:end]
-        in_name = start > 1 and line[start - 1] in "-_.@:" and line[start - 2].isalnum()
-        own = in_name and self.facts.pids and not line[end : end + 1].isalnum()
-        return MASK if own and measurements.is_own_number(int(digits), self.facts) else digits
+        in_name = self.facts.pids and measurements.NUMBER_IN_NAME.match(line, start)
+        return MASK if in_name and measurements.is_own_number(int(digits), self.facts) else digits
 
     def _value(self, slot: _Slot, line: str) -> tuple[Role, str]:
         text = line[slot.start : slot.end]

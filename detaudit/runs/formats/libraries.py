@@ -212,10 +212,9 @@ def avro(path: str) -> Iterator[Any]:
         reader = fastavro.reader(file)
         columns = [[field["name"], json.dumps(field["type"])] for field in reader.writer_schema["fields"]]
         rows = (tuple(record.get(name) for name, _ in columns) for record in reader)
-    yield "columns", "", [], "", iter([json.dumps(columns).encode()])
+    yield _sent("columns", columns)
     while block := list(itertools.islice(rows, ROWS)):
-        cells = list(map(list, zip(*block)))  # noqa: B905 - Python 3.9 has no strict
-        yield "rows", "", [], "", iter([json.dumps(cells, default=_coded).encode()])
+        yield _sent("rows", _in_columns(block))
 
 
 def stata(path: str) -> Iterator[Any]:
@@ -226,20 +225,18 @@ def stata(path: str) -> Iterator[Any]:
         for number, block in enumerate(blocks):
             if not number:
                 columns = [[str(name), str(kind)] for name, kind in block.dtypes.items()]
-                yield "columns", "", [], "", iter([json.dumps(columns).encode()])
-            cells = [block[name].tolist() for name in block]
-            yield "rows", "", [], "", iter([json.dumps(cells, default=_coded).encode()])
+                yield _sent("columns", columns)
+            yield _sent("rows", [block[name].tolist() for name in block])
 
 
 def _table(schema: Any, batches: Any) -> Iterator[Any]:
     """Yield the names and types of columns in JSON, then rows of a table, as lists of columns in JSON."""
     columns = [[field.name, str(field.type)] for field in schema]
-    yield "columns", "", [], "", iter([json.dumps(columns).encode()])
+    yield _sent("columns", columns)
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS):
             rows = batch.slice(start, ROWS)
-            cells = [rows.column(index).to_pylist() for index in range(rows.num_columns)]
-            yield "rows", "", [], "", iter([json.dumps(cells, default=_coded).encode()])
+            yield _sent("rows", [rows.column(index).to_pylist() for index in range(rows.num_columns)])
 
 
 def duckdb(path: str) -> Iterator[Any]:
@@ -258,11 +255,19 @@ def duckdb(path: str) -> Iterator[Any]:
     for schema, table, _ in database.execute(tables).fetchall():
         quoted = ".".join('"' + one.replace('"', '""') + '"' for one in (schema, table))
         rows = database.execute(f"SELECT * FROM {quoted}")  # noqa: S608 - a name cannot be a parameter
-        columns = json.dumps([[column[0], str(column[1])] for column in rows.description])
-        yield table, "", [], "", iter([columns.encode()])
+        name = table if schema == "main" else f"{schema}.{table}"
+        yield _sent(name, [[column[0], str(column[1])] for column in rows.description])
         while block := rows.fetchmany(ROWS):
-            cells = list(map(list, zip(*block)))  # noqa: B905 - Python 3.9 has no strict
-            yield table, "", [], "", iter([json.dumps(cells, default=_coded).encode()])
+            yield _sent(name, _in_columns(block))
+
+
+def _sent(name: str, value: Any) -> Any:
+    """Return a part that is JSON: the columns of a table, or rows of it as lists of columns."""
+    return name, "", [], "", iter([json.dumps(value, default=_coded).encode()])
+
+
+def _in_columns(rows: Any) -> list[list[Any]]:
+    return list(map(list, zip(*rows)))  # noqa: B905 - Python 3.9 has no strict
 
 
 def _coded(value: Any) -> Any:

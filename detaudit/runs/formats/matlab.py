@@ -7,9 +7,12 @@ bytes of text, 12 bytes of version and byte order, then elements of 8 bytes of t
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from detaudit.runs.formats import MOST_RATIO, Part, extents, pieces, unique
 from detaudit.runs.formats import values as single
+
+Order: TypeAlias = Literal["little", "big"]
 
 _TEXT, _HEADER, _TAG = 116, 128, 8
 _MOST_ELEMENTS = 100_000
@@ -31,17 +34,17 @@ def _parts(path: Path) -> Iterator[Part]:
     size = path.stat().st_size
     with path.open("rb") as file:
         header = file.read(_HEADER)
-        order = "little" if header[-2:] == b"IM" else "big"
+        order: Order = "little" if header[-2:] == b"IM" else "big"
         yield single.text("header", header[:_TEXT].decode("latin-1").rstrip(" \0"))
         yield single.opaque("version", header[_TEXT:])
         for count in range(1, _MOST_ELEMENTS + 1):
             tag = file.read(_TAG)
             if not tag:
                 return
-            length = int.from_bytes(tag[4:], order)  # type: ignore[arg-type]
+            length = int.from_bytes(tag[4:], order)
             if len(tag) < _TAG or length > size - file.tell():
                 raise EOFError("it ends within a variable")
-            kind = int.from_bytes(tag[:4], order)  # type: ignore[arg-type]
+            kind = int.from_bytes(tag[:4], order)
             if length > _MOST_READ:
                 yield Part(f"variable {count}", pieces(file, length))
                 continue
@@ -62,15 +65,15 @@ def _unpacked(data: bytes) -> bytes:
     return unpacked[_TAG:] if unpacker.eof else b""
 
 
-def _variable(data: bytes, order: str) -> Part | None:
+def _variable(data: bytes, order: Order) -> Part | None:
     """Return an array of numbers or characters, None for all else: cells, structures, objects, what is broken."""
     elements = list(_elements(data, order))
     if len(elements) != 4 or len(elements[0][1]) != _TAG:
         return None
     (_, flags), (_, dimensions), (_, name), (kind, values) = elements
-    bits = int.from_bytes(flags[:4], order)  # type: ignore[arg-type]
+    bits = int.from_bytes(flags[:4], order)
     text, is_complex = bits & 0xFF == _CHARACTERS, bits >> 8 & _COMPLEX
-    shape = extents(int.from_bytes(dimensions[at : at + 4], order) for at in range(0, len(dimensions), 4))  # type: ignore[arg-type]
+    shape = extents(int.from_bytes(dimensions[at : at + 4], order) for at in range(0, len(dimensions), 4))
     shown = single.printable(name.decode("latin-1"))
     if text and kind in _ENCODINGS:
         marks = "" if _ENCODINGS[kind] in ("latin-1", "utf-8") else "-le" if order == "little" else "-be"
@@ -81,11 +84,11 @@ def _variable(data: bytes, order: str) -> Part | None:
     return Part(shown, iter([values]), dtype, () if set(shape) == {1} else shape)
 
 
-def _elements(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
+def _elements(data: bytes, order: Order) -> Iterator[tuple[int, bytes]]:
     """Yield the types and the data of the elements of a variable; a small one has its data in its tag."""
     at = 0
     while at + _TAG <= len(data):
-        kind, size = (int.from_bytes(data[at + one : at + one + 4], order) for one in (0, 4))  # type: ignore[arg-type]
+        kind, size = (int.from_bytes(data[at + one : at + one + 4], order) for one in (0, 4))
         if kind >> 16:
             kind, size, start, end = kind & 0xFFFF, kind >> 16, at + 4, at + _TAG
         else:
