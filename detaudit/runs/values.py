@@ -287,6 +287,8 @@ class _Values:
         if part.dtype == TEXT and part.text and (_LINES.search(part.name) or _SEVERAL.search(part.text)):
             self._add_text(part)
             return
+        if part.dtype == TEXT and not part.text and LINE.fullmatch(part.name):
+            self._lines.begin()  # an empty line ends a table
         role = self._role(part, data)
         named = part.dtype == TEXT and 0 < len(part.text) <= _LONGEST_WORD and not measurements.is_digest(part.name)
         if named and role in (Role.RESULT, Role.IDENTIFIER):

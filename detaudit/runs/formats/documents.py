@@ -654,10 +654,22 @@ class _Table:
         self._in_head = self._in_names = False
         self._count = 0
 
+    def _row(self, cells: list[str], kind: str) -> str:
+        """Return a row; its first cell names those of columns that say nothing, such as ``value``."""
+        if kind == "th":
+            self._columns = cells
+            return " | ".join(cells)
+        columns = [*self._columns, *[""] * len(cells)][: len(cells)]
+        of_row = cells[0] if LABEL.fullmatch(cells[0]) else ""
+        names = [column if index == 0 or not says_nothing(column) else of_row for index, column in enumerate(columns)]
+        return " | ".join(f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=True))
+
     def named(self, line: str) -> str:
-        """Return a line, with the name of its column if it is a cell; a whole row with rules, as one in Markdown."""
+        """Return a line, with the name of its column if it is a cell, or of each cell if it is a row."""
+        if "<table" in line:
+            self._columns, self._in_head, self._in_names = [], False, False
         if row := self._ROW.fullmatch(line):
-            return "| " + " | ".join(cell.strip() for cell in re.findall(r"<t[hd]\b[^<>]*>([^<>]*)<", row[1])) + " |"
+            return self._row([cell.strip() for cell in re.findall(r"<t[hd]\b[^<>]*>([^<>]*)<", row[1])], row[2])
         match = self._TAG.match(line)
         if "colspan" in line or "rowspan" in line:
             self._columns, self._in_names = [], False  # nobody counts which column is whose

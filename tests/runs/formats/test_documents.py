@@ -169,10 +169,17 @@ def test_tables_of_latex_and_rows_of_pages_have_rules(tmp_path: Path) -> None:
     )
     assert list(texts(written(tmp_path / "b.html", page)).values()) == [
         "<table>",
-        "| metric | value |",
-        "| fit_time | 0.5 |",
+        "metric | value",
+        "metric: fit_time | fit_time: 0.5",
         "</table>",
     ]
+
+
+def test_a_table_of_a_page_has_its_own_columns(tmp_path: Path) -> None:
+    row = "<tr><td>accuracy</td><td>0.93</td></tr>\n"
+    head = "<table>\n<tr><th>step</th><th>time</th></tr>\n<tr><td>fit</td><td>0.5</td></tr>\n</table>\n"
+    lines = list(texts(written(tmp_path / "a.html", head + "<table>\n" + row + "</table>\n")).values())
+    assert (lines[2], lines[5]) == ("step: fit | time: 0.5", "accuracy | accuracy: 0.93")
 
 
 PAGE = """<!doctype html><html><body>

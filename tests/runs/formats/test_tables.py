@@ -320,6 +320,8 @@ def test_tables_of_duckdb(tmp_path: Path) -> None:
             )
             database.execute("CREATE TABLE blobs AS SELECT 'x'::BLOB AS data, DATE '2026-01-02' AS day")
             database.execute("CREATE VIEW best AS SELECT min(loss) FROM runs")
+            database.execute("CREATE SCHEMA other")
+            database.execute("CREATE TABLE other.blobs AS SELECT 3 AS i")
         return path
 
     one = made(tmp_path / "1", 0.25)
@@ -328,6 +330,7 @@ def test_tables_of_duckdb(tmp_path: Path) -> None:
     assert found["table runs: row 2, loss"] == ("number", "0.25", b"0.25")
     assert found["table blobs: row 1, data"] == ("", "", b"x")
     assert found["table blobs: row 1, day"][1] == "2026-01-02"
+    assert found["table other.blobs: row 1, i"] == ("number", "3", b"3")
     assert "view best" in found
     before = one.read_bytes()
     assert differing(one, made(tmp_path / "2", 0.25)) == []
