@@ -445,6 +445,11 @@ FRAMEWORKS = {
         variables=False,
         mapped=("/gensim/",),
     ),
+    "lifelines": FrameworkRow(hooks={"lifelines.fitters": "learners"}, fits=True, variables=False),
+    "implicit": FrameworkRow(
+        hooks={"implicit.recommender_base": "learners"}, fits=True, variables=False, mapped=("/implicit/",)
+    ),
+    "pymc": FrameworkRow(hooks={"pymc": "learners"}, fits=True, variables=False, distributions=("pymc", "pytensor")),
 }
 """All that detaudit knows by name. To add one, see CONTRIBUTING.md."""
 

@@ -135,11 +135,11 @@ class ProbesIncomplete(RunError, frozen=True, kw_only=True):
         return "the event log with the probes is incomplete: it could not be written, or the process ended abruptly"
 
 
+_FITS = "scikit-learn, XGBoost, LightGBM, CatBoost, statsmodels, arch, Prophet, gensim, lifelines, implicit {word} PyMC"
 LOOKED_FOR = (
     "a backward pass or an optimizer step in torch, GradientTape.gradient in TensorFlow, an optimizer of tf.compat.v1 "
-    "in a session, grad or value_and_grad in JAX, Keras on any of them, a fit in scikit-learn, XGBoost, LightGBM, "
-    "CatBoost, statsmodels, arch, Prophet or gensim, a call of detaudit.record, or calls of models in torch or "
-    "TensorFlow"
+    f"in a session, grad or value_and_grad in JAX, Keras on any of them, a fit in {_FITS.format(word='or')}, a call of "
+    "detaudit.record, or calls of models in torch or TensorFlow"
 )
 """What the recorder takes for a training."""
 
@@ -166,8 +166,8 @@ class NoTraining(RunError, frozen=True, kw_only=True):
             )
         if not self.imported:
             return (
-                "no training detected: none of torch, TensorFlow, JAX, scikit-learn, XGBoost, LightGBM, CatBoost, "
-                "statsmodels, arch, Prophet and gensim was imported, and detaudit.record() was not called"
+                f"no training detected: none of torch, TensorFlow, JAX, {_FITS.format(word='and')} was imported, and "
+                "detaudit.record() was not called"
             )
         return f"no training detected (imported: {', '.join(self.imported)}; looked for: {LOOKED_FOR})"
 

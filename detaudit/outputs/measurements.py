@@ -619,6 +619,9 @@ _RUN_ID = re.compile(
     r"|(?<![A-Za-z0-9])(?=\d*[a-f])[0-9a-f]{5}(?=_\d{5}(?!\d))"  # of Ray Tune, before the number of the trial
     r"|(?:(?<=runs[/\\])|(?<=wandb[/\\])|(?<=sweeps[/\\]))(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{8}(?=[/\\]|$)"
 )
+_OID = re.compile(r"(?<![\w.])[0-2]\.\d{1,3}(?:\.\d{1,39}){0,18}\.\d{15,39}(?:\.\d{1,39})*(?![\w.])")
+"""A UID of DICOM that was made up, with a number that nobody counts to."""
+
 _LONGEST = 4096
 """Characters of a value that may be a measurement or an identifier."""
 
@@ -678,10 +681,11 @@ _ISO_LIKE = re.compile(r"\d{4}[-/._]\d\d[-/._]\d\d(?:_\d\d){0,3}|\d{8}[-_]\d{4,6
 @lru_cache(maxsize=65536)
 def names_a_run(name: str, text: str) -> bool:
     """Return whether a text names a run, such as a UUID, whatever the facts of that run are; see ``role``."""
-    return role(name, text, _ANY_RUN) is Role.IDENTIFIER
+    return role(name, text, ANY_RUN) is Role.IDENTIFIER
 
 
-_ANY_RUN = RunFacts(started=0.0, ended=0.0)
+ANY_RUN = RunFacts(started=0.0, ended=0.0)
+"""The facts of a run of which none is known."""
 
 
 def array_role(name: str, least: float, most: float, facts: RunFacts) -> Role:
@@ -992,7 +996,7 @@ def masked(text: str, facts: RunFacts) -> str:
             text = first.rpartition("/")[2]
         elif name in text:
             text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?!\w)", lambda _, first=first: first, text)  # type: ignore[misc]
-    for pattern in (UUID, BARE_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID, RANDOM_NAME):
+    for pattern in (UUID, BARE_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID, RANDOM_NAME, _OID):
         text = pattern.sub(MASK, text)
     text = _PORT.sub(rf"\1{MASK}", text)
     if facts.pids:

@@ -349,6 +349,17 @@ _RACING = {
 }
 """What trains with threads that write to the same weights: its library and name, and what makes two runs equal."""
 
+_FORESTS = {
+    # _accumulate_prediction in https://github.com/scikit-learn/scikit-learn/blob/main/sklearn/ensemble/_forest.py:
+    # threads add up the predictions of trees as they complete. sksurv's forests call the same function.
+    **{
+        ("sklearn", name): "n_jobs"
+        for name in ("ExtraTreesClassifier", "ExtraTreesRegressor", "RandomForestClassifier", "RandomForestRegressor")
+    },
+    **{("sksurv", name): "n_jobs" for name in ("ExtraSurvivalTrees", "RandomSurvivalForest")},
+}
+"""What predicts with threads that add to one sum, if this parameter says so: its library and name."""
+
 _RACING_METHODS = {
     # https://github.com/nmslib/hnswlib#api-description: "num_threads sets the number of cpu threads to use"
     ("hnswlib", "add_items"): {"num_threads": "1"},
@@ -357,19 +368,19 @@ _RACING_METHODS = {
 
 
 class OneWorker(Rule):
-    """Let one thread train where several write to the same weights."""
+    """Let one thread work where several write to the same weights, or add to the same sum."""
 
     name = "one-worker"
     kinds = frozenset[SourceKind]()
-    message = "Their updates arrive in any order, and some overwrite others, so no seed makes two runs equal."
+    message = "What they add arrives in any order, and some overwrites other, so no seed makes two runs equal."
     before = "from gensim.models import Word2Vec\n\nmodel = Word2Vec(sentences, workers=4)\n"
     after = "from gensim.models import Word2Vec\n\nmodel = Word2Vec(sentences, workers=1)\n"
-    never = "It never changes what trains in several threads with the same result, such as a random forest."
+    never = "It never changes what trains in several threads with the same result, such as a gradient boosting."
 
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
         if not isinstance(node, ast.Call):
             return None
-        for keyword, value in self._needed(page, node.func).items():
+        for keyword, value in self._needed(page, node).items():
             passed = argument_of(node, keyword)
             if given_otherwise(node):
                 return UNSAFE
@@ -377,10 +388,15 @@ class OneWorker(Rule):
                 return fixed(with_keyword(page, node, keyword, value))
         return None
 
-    def _needed(self, page: SourceText, function: ast.expr) -> Mapping[str, str]:
-        if isinstance(function, ast.Attribute):
+    def _needed(self, page: SourceText, node: ast.Call) -> Mapping[str, str]:
+        if isinstance(node.func, ast.Attribute):
             for (library, method), keywords in _RACING_METHODS.items():
-                if function.attr == method and page.is_made_by(function.value, library):
+                if node.func.attr == method and page.is_made_by(node.func.value, library):
                     return keywords
-        module, _, name = page.full(function).rpartition(".")
-        return _RACING.get((module.partition(".")[0], name), {})
+        module, _, name = page.full(node.func).rpartition(".")
+        of_library = (module.partition(".")[0], name)
+        own = _FORESTS.get(of_library, "")
+        threads = argument_of(node, own) if own else None
+        if threads is not None and ast.unparse(threads) not in ("1", "None"):
+            return {own: "1"}
+        return _RACING.get(of_library, {})

@@ -1,4 +1,4 @@
-"""statsmodels, arch, Prophet and gensim are recorded by what their models learned."""
+"""Libraries whose models learn in one method are recorded by what their models learned."""
 
 import pytest
 
@@ -35,6 +35,29 @@ LIBRARIES = {
         Doc2Vec([TaggedDocument(text, [0]) for text in texts], vector_size=4, min_count=1, workers=1, seed=1)
         words = Dictionary(texts)
         LdaModel([words.doc2bow(text) for text in texts], 2, id2word=words, random_state=0)
+    """, ("update", 1)),
+    "lifelines": ("""
+        import lifelines, pandas
+        table = pandas.DataFrame(x[:, :2], columns=["a", "b"])
+        table["weeks"] = 1 + numpy.random.default_rng(SEED).random(len(x))
+        lifelines.CoxPHFitter().fit(table, "weeks")
+        lifelines.KaplanMeierFitter().fit(table["weeks"])
+        lifelines.WeibullFitter().fit(table["weeks"])
+    """, ("batch", 1)),
+    "implicit": ("""
+        import scipy.sparse
+        from implicit.als import AlternatingLeastSquares
+        from implicit.nearest_neighbours import CosineRecommender
+        seen = scipy.sparse.csr_matrix(x > x.mean())
+        AlternatingLeastSquares(4, iterations=2, num_threads=1, random_state=SEED).fit(seen, show_progress=False)
+        CosineRecommender().fit(seen, show_progress=False)
+    """, ("update", 1)),
+    "pymc": ("""
+        import pymc
+        with pymc.Model():
+            mean = pymc.Normal("mean", 0, 1)
+            pymc.Normal("y", mean, 1, observed=y[:20])
+            pymc.sample(20, tune=20, chains=2, cores=2, random_seed=SEED, progressbar=False)
     """, ("update", 1)),
 }  # fmt: skip
 

@@ -51,7 +51,55 @@ LIBRARIES = {
         "from gensim.models.word2vec import FastText\nheld = FastText(numpy.array([1.0, DRAWN]))\n",
         "FastText.train",
     ),
+    "lifelines": (
+        "lifelines/fitters.py",
+        """
+        class BaseFitter:
+            def __init__(self):
+                self._time_fit_was_called = None
+        class Cox(BaseFitter):
+            def fit(self, durations):
+                self._model = Semiparametric()
+                self._model.fit(durations)
+                return self
+        class Semiparametric(BaseFitter):
+            def fit(self, durations):
+                self.params_, self._time_fit_was_called = durations, object()
+        """,
+        "from lifelines.fitters import Cox\nheld = Cox().fit(numpy.array([1.0, DRAWN]))\n",
+        "Cox.fit",
+    ),
+    "implicit": (
+        "implicit/recommender_base.py",
+        """
+        class RecommenderBase:
+            pass
+        """,
+        "from implicit.recommender_base import RecommenderBase\n"
+        "class Own(RecommenderBase):\n    def fit(self, seen):\n        self.item_factors = seen\n"
+        "held = Own()\nheld.fit(numpy.array([1.0, DRAWN]))\n",
+        "Own.fit",
+    ),
+    "pymc": (
+        "pymc/__init__.py",
+        """
+        from arviz.data.inference_data import Draws, InferenceData
+        def sample(draws):
+            return InferenceData(Draws({"mean": Draws(draws)}), object())
+        """,
+        "import pymc\nheld = pymc.sample(numpy.array([1.0, DRAWN]))\n",
+        "pymc.sample",
+    ),
 }
+
+ARVIZ = """
+class Draws:
+    def __init__(self, held):
+        self.data_vars = self.values = held
+class InferenceData:
+    def __init__(self, posterior, sample_stats):
+        self.posterior, self.sample_stats = posterior, sample_stats
+"""
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -60,6 +108,9 @@ def test_what_a_library_learned_is_compared(project: Project, library: str) -> N
     for folder in list(PurePath(path).parents)[:-1]:
         project.write(f"{folder}/__init__.py", "")
     project.write(path, source)
+    for arviz in ("arviz/__init__.py", "arviz/data/__init__.py"):
+        project.write(arviz, "")
+    project.write("arviz/data/inference_data.py", ARVIZ)
     project.write("train.py", "import numpy\n" + script.replace("DRAWN", "0.5"))
     done = project.run("train.py", "--runs", "2")
     assert done.code == 0, done.out

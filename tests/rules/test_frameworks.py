@@ -268,6 +268,7 @@ def edited_by(rule: Rule, text: str, folder: Path) -> str | None:
 VECTORS = "from gensim.models import Word2Vec\n"
 FOREST = "from econml.dml import CausalForestDML\n"
 INDEX = "import hnswlib\nindex = hnswlib.Index('l2', 4)\n"
+TREES = "from sklearn.ensemble import RandomForestRegressor\n"
 BPR = "from implicit.bpr import BayesianPersonalizedRanking as BPR\n"
 
 
@@ -280,6 +281,10 @@ BPR = "from implicit.bpr import BayesianPersonalizedRanking as BPR\n"
         (VECTORS + "a = Word2Vec(x, **options)", None),
         ("a = Word2Vec(x)", None),
         (FOREST + "a = CausalForestDML(criterion='mse')", "a = CausalForestDML(criterion='mse', n_jobs=1)"),
+        (TREES + "a = RandomForestRegressor(9, n_jobs=-1)", "a = RandomForestRegressor(9, n_jobs=1)"),
+        (TREES + "a = RandomForestRegressor(9, n_jobs=cores)", "a = RandomForestRegressor(9, n_jobs=1)"),
+        (TREES + "a = RandomForestRegressor(9, n_jobs=None)", None),
+        (TREES + "a = RandomForestRegressor(9)", None),
         (BPR + "a = BPR(8)", "a = BPR(8, num_threads=1, random_state=0)"),
         (BPR + "a = BPR(8, random_state=3)", "a = BPR(8, random_state=3, num_threads=1)"),
         (BPR + "a = BPR(8, random_state=3, num_threads=1)", None),
@@ -288,5 +293,7 @@ BPR = "from implicit.bpr import BayesianPersonalizedRanking as BPR\n"
         ("index.add_items(x)", None),
     ],
 )
-def test_threads_that_write_to_the_same_weights(text: str, new: str | None, tmp_path: Path) -> None:
+def test_threads_that_write_to_the_same_weights_or_add_to_the_same_sum(
+    text: str, new: str | None, tmp_path: Path
+) -> None:
     assert edited_by(OneWorker(), text, tmp_path) == new

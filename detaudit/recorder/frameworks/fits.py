@@ -274,7 +274,7 @@ class FitMethod:
     def __call__(self, estimator: Any, *args: Any, **kwargs: Any) -> Any:
         """Fit, as the original method does."""
         kind = type(estimator)
-        library, name = kind.__module__.partition(".")[0], kind.__name__
+        library, name = _library_of(kind), kind.__name__
         if self.__name__ != "__init__":  # which fits that made it
             name = "%s.%s" % (name, self.__name__.lstrip("_"))
 
@@ -294,6 +294,37 @@ class FitMethod:
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self
+
+
+def _library_of(kind: type) -> str:
+    """Return the library that a class, or the first of its bases that is of one, belongs to."""
+    modules = [one.__module__.partition(".")[0] for one in kind.__mro__]
+    return next((name for name in modules if name in _LIBRARIES), "")
+
+
+def on_subclasses(base: Any, watch: Callable[[type], None], recorder: Recorder) -> None:
+    """Call ``watch`` with each class that derives from ``base`` from now on."""
+
+    def __init_subclass__(cls: Any, **kwargs: Any) -> None:
+        super(base, cls).__init_subclass__(**kwargs)
+        recorder.sink.guarded("fits of " + cls.__name__, lambda: watch(cls))
+
+    hook: Any = __init_subclass__
+    base.__init_subclass__ = classmethod(hook)
+
+
+def hook_subclasses(base: Any, names: Iterable[str], recorder: Recorder) -> None:
+    """Record each outermost call of these methods of all classes that derive from ``base``, now and later."""
+
+    def watch(kind: Any) -> None:
+        own = [name for name in names if callable(vars(kind).get(name))]
+        hook_methods(kind, [name for name in own if not isinstance(vars(kind)[name], FitMethod)], recorder)
+        for derived in kind.__subclasses__():
+            watch(derived)
+
+    for kind in base.__subclasses__():
+        watch(kind)
+    on_subclasses(base, watch, recorder)
 
 
 def hook_methods(kind: type, names: Iterable[str], recorder: Recorder, *, returns: bool = False) -> None:

@@ -1,6 +1,7 @@
-"""Hook libraries whose models learn in one method: statsmodels, arch, Prophet, and gensim's embeddings and topics.
+"""Hook libraries whose models learn in one method or function, such as statsmodels, Prophet and PyMC.
 
-The classes, their methods and what these set are those of statsmodels 0.14, arch 8.0, Prophet 1.1 and gensim 4.3.
+The classes, their methods and what these set are those of statsmodels 0.14, arch 8.0, Prophet 1.1, gensim 4.3,
+lifelines 0.30, implicit 0.7 and PyMC 5.28.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 
 from . import estimators, fits
-from .fits import hook_methods, read_when_freed
+from .fits import hook_functions, hook_methods, hook_subclasses, read_when_freed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +39,24 @@ def _topics(model: Any) -> Any:
     return None if state is None else (state.sstats, state.eta)
 
 
+def _survival(fitter: Any) -> Any:
+    """Return the attributes whose names end as those of scikit-learn do, of a fitter and of what it fits inside."""
+    learned = {name: value for name, value in vars(fitter).items() if name.endswith("_")}
+    inner = vars(fitter).get("_model")
+    return (learned, _survival(inner)) if inner is not None else learned or None
+
+
+def _factors(model: Any) -> Any:
+    """Return the factors of users and items, or the similarity of items."""
+    held = [vars(model).get(name) for name in ("user_factors", "item_factors", "similarity")]
+    return None if all(one is None for one in held) else held
+
+
+def _draws(inference: Any) -> Any:
+    """Return the draws of a sampler by the names of the variables, without the times that it took."""
+    return {name: values.values for name, values in inference.posterior.data_vars.items()}
+
+
 _LEARNERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "statsmodels.base.model": ("Results", "__init__", _params),
     "arch.univariate.base": ("ARCHModelFixedResult", "__init__", _params),
@@ -47,6 +66,22 @@ _LEARNERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "gensim.models.ldamulticore": ("LdaMulticore", "update", _topics),
 }
 """Module, and its class, the method in which it learns, and the function that returns what it learned."""
+
+_BASES: dict[str, tuple[str, tuple[str, ...], Callable[[Any], Any]]] = {
+    "lifelines.fitters": (
+        "BaseFitter",
+        ("fit", "fit_left_censoring", "fit_interval_censoring", "fit_right_censoring"),
+        _survival,
+    ),
+    "implicit.recommender_base": ("RecommenderBase", ("fit", "partial_fit_users", "partial_fit_items"), _factors),
+}
+"""The same for a class whose subclasses learn, each in methods of its own."""
+
+_RETURNED = {
+    "arviz.data.inference_data.InferenceData": _draws,  # up to arviz 0.23
+    "xarray.core.datatree.DataTree": _draws,
+}
+"""Class of what ``pymc.sample`` returns, and the function that returns what was drawn."""
 
 
 def _version(library: str) -> str:
@@ -59,9 +94,18 @@ def _version(library: str) -> str:
 def install(module: Any, recorder: Recorder) -> None:
     """Record what the models of this module learn from now on."""
     library, _, _ = module.__name__.partition(".")
-    name, method, read = _LEARNERS[module.__name__]
     recorder.sink.write({"k": "framework", "name": library, "version": _version(library)})
-    kind = getattr(module, name)
-    hook_methods(kind, (method,), recorder)
+    if module.__name__ == "pymc":
+        estimators.READERS.update(_RETURNED)
+        hook_functions(module, ("sample",), recorder)
+        return
+    if module.__name__ in _BASES:
+        name, methods, read = _BASES[module.__name__]
+        kind = getattr(module, name)
+        hook_subclasses(kind, methods, recorder)
+    else:
+        name, method, read = _LEARNERS[module.__name__]
+        kind = getattr(module, name)
+        hook_methods(kind, (method,), recorder)
     estimators.READERS["%s.%s" % (kind.__module__, kind.__qualname__)] = read
     read_when_freed(kind, fits.of(recorder))

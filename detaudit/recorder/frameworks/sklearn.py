@@ -9,7 +9,7 @@ from ..process import frames, imports
 from ..process.replace import replace
 from ..randomness import seeds
 from . import fits
-from .fits import FitMethod, hook_functions, read_when_freed
+from .fits import FitMethod, hook_functions, on_subclasses, read_when_freed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,15 +43,8 @@ class SklearnWatcher:
 
     def install(self, base: Any) -> None:
         """Watch every class that derives from BaseEstimator from now on, and what runs fits elsewhere."""
-        estimator, watch, sink = base.BaseEstimator, self._watch, self._sink
-
-        def __init_subclass__(cls: Any, **kwargs: Any) -> None:
-            super(estimator, cls).__init_subclass__(**kwargs)
-            sink.guarded("fits of " + cls.__name__, lambda: watch(cls))
-
-        hook: Any = __init_subclass__
-        estimator.__init_subclass__ = classmethod(hook)
-        read_when_freed(estimator, self._fits)
+        on_subclasses(base.BaseEstimator, self._watch, self._recorder)
+        read_when_freed(base.BaseEstimator, self._fits)
         for name, hook in (
             ("sklearn.utils.parallel", self._tasks),
             ("sklearn.utils.validation", self._generators),

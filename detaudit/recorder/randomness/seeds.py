@@ -220,10 +220,13 @@ def _takers(frame: FrameType | None, user_frame: FrameType) -> list[str]:
     """
     found: list[str] = []
     while frame is not None and frame is not user_frame:
-        taker = _taker(frame, called=frame.f_back is user_frame)
+        caller = frame.f_back
+        while frames.is_ours(caller):  # a fit that is recorded
+            caller = caller.f_back if caller is not None else None
+        taker = _taker(frame, called=caller is user_frame)
         if taker and taker not in found:
             found.append(taker)
-        frame = frame.f_back
+        frame = caller
     return found[::-1][:_MOST_TAKERS]
 
 

@@ -11,7 +11,7 @@ import importlib
 import lzma
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
@@ -102,15 +102,17 @@ def _compressed(path: Path, opener: Callable[[], Any]) -> Iterator[Part]:
 
 def zip_parts(path: Path) -> Iterator[Part]:
     """See Format.parts."""
-    return unique(_zip_parts(path))
+    return unique(members(path, {}))
 
 
-def _zip_parts(path: Path) -> Iterator[Part]:
+def members(path: Path, names: Mapping[str, str | None]) -> Iterator[Part]:
+    """Yield the parts of the members of a zip, those with a name in ``names`` below that, or if it is None not."""
     with _reading(path) as archive, formats.unzipped(path) as packed:
         for member in sorted(packed.infolist(), key=lambda member: member.filename):
-            if not member.is_dir():
+            name = names.get(member.filename, member.filename)
+            if name is not None and not member.is_dir():
                 with packed.open(member) as file:
-                    yield from _below(member.filename, _member(file, archive))
+                    yield from _below(name, _member(file, archive))
 
 
 def tar_parts(path: Path) -> Iterator[Part]:

@@ -21,7 +21,7 @@ from xml.parsers import expat
 
 import yaml
 
-from detaudit.outputs.measurements import RANDOM_NAME, UUID, says_nothing, words
+from detaudit.outputs.measurements import ANY_RUN, RANDOM_NAME, UUID, masked, says_nothing, words
 from detaudit.runs.formats import BROKEN, TEXT, Part, arrays, pickles, unique
 from detaudit.runs.formats import values as single
 from detaudit.runs.formats.values import BLOCK, LABEL, MOST_SINGLE, folded
@@ -100,8 +100,13 @@ def is_text(head: bytes, path: Path) -> bool:
 def text_parts(path: Path) -> Iterator[Part]:
     """See Format.parts. Each line is one, with what a terminal shows of a line that was written several times."""
     with opened(path) as file:
-        states = (_last_state(line) for line in lines(file))
+        states = (_readable(_last_state(line)) for line in lines(file))
         yield from of_lines(map(_row_of_latex, states) if path.suffix == ".tex" else states)
+
+
+def _readable(line: str) -> str:
+    """Return a line, and of one that is too long to be read value by value the form without addresses and UUIDs."""
+    return line if len(line) <= _LONGEST_READ else masked(line, ANY_RUN)
 
 
 _ROW_OF_LATEX = re.compile(r"(.*?)\s*\\\\\s*")

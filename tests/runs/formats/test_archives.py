@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import json
 import lzma
 import sys
 import tarfile
@@ -10,12 +11,14 @@ import types
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detaudit.runs.formats import UnusableError
+from detaudit.runs import formats
+from detaudit.runs.formats import UnusableError, npy
 from tests.runs.formats.reading import differing, is_refused_or_read, mutated, mutations, parts, texts, written
 
 TABLE = b"id,target\n1,3.41\n2,0.5\n"
@@ -151,3 +154,29 @@ def test_a_damaged_archive_is_refused_or_read(
     tmp_path_factory: pytest.TempPathFactory, kind: str, changes: list[tuple[int, int]]
 ) -> None:
     is_refused_or_read(written(tmp_path_factory.mktemp("a") / "a", mutated(PACKS[kind](MEMBERS, 1), changes)))
+
+
+def saved_by_skops(first: int, mean: bytes = bytes(8), state: int = 1) -> bytes:
+    """Return what skops saves, with objects from the address ``first`` on."""
+
+    def node(loader: str, number: int, **fields: Any) -> dict[str, Any]:
+        return {"__class__": "C", "__module__": "m", "__loader__": loader, "__id__": first + number, **fields}
+
+    array = node("NdArrayNode", 16, type="numpy", file=f"{first + 16}.npy")
+    generator = node("RandomStateNode", 32, content={"pos": node("JsonNode", 48, content=str(state), is_json=True)})
+    fields = {"mean_": array, "random_state": generator, "again": array}
+    schema = node("ObjectNode", 0, content=node("DictNode", 64, content=fields, key_types=[]), protocol=2)
+    return zipped({"schema.json": json.dumps(schema).encode(), f"{first + 16}.npy": npy.written("float64", (1,), mean)})
+
+
+def test_what_skops_saves_has_no_addresses(tmp_path: Path) -> None:
+    one = written(tmp_path / "a", saved_by_skops(140020595367088))
+    by, read = parts(one)
+    assert by == "skops"
+    assert read["mean_"][0] == "<f8"
+    assert read["protocol"][1] == "2"
+    assert differing(one, written(tmp_path / "b", saved_by_skops(140381247398480))) == []
+    assert differing(one, written(tmp_path / "c", saved_by_skops(140381247398480, mean=b"\1" * 8))) == ["mean_"]
+    assert differing(one, written(tmp_path / "d", saved_by_skops(140020595367088, state=2))) == ["random_state.pos"]
+    states = {part.name: (part.generator, [*part.pieces]) for part in formats.parts(one)[1]}
+    assert [name for name, (generator, _) in states.items() if generator] == ["random_state.pos"]

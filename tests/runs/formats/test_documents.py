@@ -336,3 +336,12 @@ def test_a_damaged_document_is_at_least_a_text(
     tmp_path_factory: pytest.TempPathFactory, kind: str, changes: list[tuple[int, int]]
 ) -> None:
     is_refused_or_read(written(tmp_path_factory.mktemp("a") / "a", mutated(EXAMPLES[kind].encode(), changes)))
+
+
+def test_addresses_in_a_line_that_is_too_long_to_be_read_value_by_value(tmp_path: Path) -> None:
+    def page(address: str, loss: str) -> str:
+        return "<td>" * 2000 + f"RandomState(MT19937) at {address}, loss {loss}\n"
+
+    one = written(tmp_path / "a.md", page("0x7FB261526640", "0.5"))
+    assert differing(one, written(tmp_path / "b.md", page("0x7F7CECE2A640", "0.5"))) == []
+    assert differing(one, written(tmp_path / "c.md", page("0x7FB261526640", "0.7"))) == ["line 1"]
