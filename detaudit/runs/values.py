@@ -48,7 +48,7 @@ _STATES = {("u1", (5056,)), ("u4", (624,))}
 _PYTHON_STATE = ("i8", (625,))
 _OF_RANDOM = re.compile(r"random|state|rng|seed|generator", re.IGNORECASE)
 _GENERATOR = re.compile(r"(^|[._])(p?rng|random_state|bit_generator|generator_state|seed_seq)", re.IGNORECASE)
-_PLACE = re.compile(r"(?:^|(?<=: )|(?<=, ))(?:line|row) \d+(?:, |$)|#\d+$| at step -?\d+(?=$|\[|,)")
+_PLACE = re.compile(r"(?:^|(?<=: )|(?<=, ))(?:line|row) \d+(?:, |$)|#\d+$| at step -?\d+(?=$|\[|,|#\d+$)")
 """What says where a value is and not what it is."""
 
 LINE = re.compile(r"line \d+")

@@ -58,7 +58,7 @@ LIBRARIES = {
             mean = pymc.Normal("mean", 0, 1)
             pymc.Normal("y", mean, 1, observed=y[:20])
             pymc.sample(20, tune=20, chains=2, cores=2, random_seed=SEED, progressbar=False)
-    """, ("update", 1)),
+    """, ("rng", 1)),
 }  # fmt: skip
 
 

@@ -7,7 +7,8 @@ expand is limited by expat, which each Python has from 2.4.1 on: https://docs.py
 
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,9 +19,16 @@ from detaudit.runs.formats.tables import of_texts
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _TEXTS, _BOOK, _RELATIONS = "xl/sharedStrings.xml", "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
-_PROPERTIES = "docProps/core.xml"
+_PROPERTIES, _STYLES = "docProps/core.xml", "xl/styles.xml"
 _COLUMN = re.compile("[A-Z]{1,3}")
 _MOST_COLUMNS = 16384  # of Excel
+
+_DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(50, 59)))
+"""Numbers of formats that every workbook has and that show a number of days as a date: section 18.8.30."""
+
+_NO_DIRECTIVE = re.compile(r'"[^"]*"|\\.|_.|\[[^\]]*\]')
+_FIRST_DAY = datetime(1899, 12, 30)
+_MOST_DAYS = 2958466  # of Excel: 9999-12-31
 
 
 def parts(path: Path) -> Iterator[Part]:
@@ -30,11 +38,11 @@ def parts(path: Path) -> Iterator[Part]:
 
 def _parts(path: Path) -> Iterator[Part]:
     with unzipped(path) as archive:
-        texts = list(_texts(archive))
+        texts, dates = list(_texts(archive)), frozenset(_dates(archive))
         sheets = dict(_sheets(archive))
         for member in sorted(archive.namelist()):
             if member in sheets:
-                yield from of_texts(_rows(archive, member, texts), f"{sheets[member]}: ")
+                yield from of_texts(_rows(archive, member, texts, dates), f"{sheets[member]}: ")
             elif member == _PROPERTIES:
                 for element in _root(archive, member):
                     yield single.text(element.tag.rpartition("}")[2], element.text or "")
@@ -66,7 +74,20 @@ def _sheets(archive: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
         yield member, single.printable(sheet.get("name", ""))
 
 
-def _rows(archive: zipfile.ZipFile, member: str, texts: list[str]) -> Iterator[list[str]]:
+def _dates(archive: zipfile.ZipFile) -> Iterator[str]:
+    """Yield the numbers of the styles of cells that show a date."""
+    if _STYLES not in archive.namelist():
+        return
+    styles = _root(archive, _STYLES)
+    codes = {one.get("numFmtId"): one.get("formatCode", "") for one in styles.iter(f"{_MAIN}numFmt")}
+    for number, style in enumerate(styles.iterfind(f"{_MAIN}cellXfs/{_MAIN}xf")):
+        chosen = style.get("numFmtId", "0")
+        letters = {*_NO_DIRECTIVE.sub("", codes.get(chosen, "")).lower()}
+        if int(chosen) in _DATE_FORMATS or {"y", "m", "d"} <= letters:
+            yield str(number)
+
+
+def _rows(archive: zipfile.ZipFile, member: str, texts: list[str], dates: Collection[str]) -> Iterator[list[str]]:
     """Yield the cells of each row that has any, as texts; a cell that is left out is empty."""
     with archive.open(member) as file:
         for _, element in ElementTree.iterparse(file):  # noqa: S314  # see above
@@ -75,7 +96,7 @@ def _rows(archive: zipfile.ZipFile, member: str, texts: list[str]) -> Iterator[l
                 for cell in element.iter(f"{_MAIN}c"):
                     place = _place(cell.get("r", ""), len(cells))
                     cells += [""] * (place - len(cells))
-                    cells.append(_value(cell, texts))
+                    cells.append(_value(cell, texts, dates))
                 element.clear()
                 if cells:
                     yield cells
@@ -94,8 +115,10 @@ def _place(reference: str, following: int) -> int:
     return place - 1
 
 
-def _value(cell: ElementTree.Element, texts: list[str]) -> str:
+def _value(cell: ElementTree.Element, texts: list[str], dates: Collection[str]) -> str:
     kind, value = cell.get("t", "n"), cell.findtext(f"{_MAIN}v") or ""
     if kind == "s":
         return texts[int(value)]
+    if kind == "n" and value and cell.get("s") in dates and 0 <= float(value) < _MOST_DAYS:
+        return str(_FIRST_DAY + timedelta(days=float(value)))
     return _text_of(cell) if kind == "inlineStr" else value

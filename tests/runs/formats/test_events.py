@@ -151,12 +151,13 @@ def test_a_tag_says_what_its_value_is_whatever_the_step(tmp_path: Path) -> None:
         "fps_loss": 0.5,
         "val_loss": 0.25,
     }
-    data = start() + b"".join(scalar(tag, step, value) for step in (0, 100) for tag, value in tags.items())
+    steps = (0, 100, 100)  # again in a validation
+    data = start() + b"".join(scalar(tag, step, value) for step in steps for tag, value in tags.items())
     name = "events.out.tfevents.1.gpu01.3.0"  # a host has any name
     read = file_values.read(written(tmp_path / name, data), name, RunFacts(started=0.0, ended=1.0))
     assert {v.role for v in read.values if "loss" in v.name or "return" in v.name} == {Role.RESULT}
     measured = {value.name for value in read.values if value.role is Role.MEASUREMENT}
-    assert measured == {f"{tag} at step {step}" for tag in list(tags)[:3] for step in (0, 100)}
+    assert measured == {f"{tag} at step {step}" for tag in list(tags)[:3] for step in ("0", "100", "100#2")}
 
 
 def test_the_attributes_of_a_graph_have_no_order(tmp_path: Path) -> None:

@@ -61,3 +61,23 @@ def test_a_broken_workbook_is_refused(tmp_path: Path) -> None:
     cut = written(tmp_path / "b.xlsx", data.replace(b"</sst>", b"</ss>>"))
     with pytest.raises(BROKEN):
         parts(cut)
+
+
+def test_a_cell_with_the_format_of_a_date_is_one(tmp_path: Path) -> None:
+    formats = (
+        '<numFmt numFmtId="164" formatCode="YYYY-MM-DD"/>',
+        '<numFmt numFmtId="165" formatCode="0.00&quot;dmy&quot;"/>',
+    )
+    styles = "".join(f'<xf numFmtId="{number}"/>' for number in (0, 164, 165, 22))
+    cells = "".join(f'<c s="{style}"><v>46355.25</v></c>' for style in range(4))
+    path = workbook(tmp_path / "a.xlsx")
+    with zipfile.ZipFile(tmp_path / "b.xlsx", "w") as archive, zipfile.ZipFile(path) as other:
+        for name in other.namelist():
+            data = other.read(name)
+            if name == "xl/styles.xml":
+                data = f"<x {MAIN}><numFmts>{''.join(formats)}</numFmts><cellXfs>{styles}</cellXfs></x>".encode()
+            elif name == "xl/s/1.xml":
+                data = f"<x {MAIN}><sheetData><row>{cells}</row></sheetData></x>".encode()
+            archive.writestr(name, data)
+    shown = [text for name, text in texts(tmp_path / "b.xlsx").items() if name.startswith("Scores: row")]
+    assert shown == ["46355.25", "2026-11-29 06:00:00", "46355.25", "2026-11-29 06:00:00"]
