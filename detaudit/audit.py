@@ -166,10 +166,6 @@ class AuditInProgress:
 # Run one audit: plan, launch, compare, localize; save after every run.
 
 
-_SHOWN = 3
-"""Files that a reason names."""
-
-
 class Auditor:
     """Runs one audit. After an interruption, ``result`` has what finished before it."""
 
@@ -250,10 +246,9 @@ class Auditor:
         described = tuple(map(self._runner.described, reads))
         older = [path.path for path, read in zip(described, reads, strict=True) if not read.left.created]
         number = len(runs) + 1
-        if older:
-            left_state = LeftState(reads=described, outcome=FreshStart.EXISTED, detail=", ".join(older[:_SHOWN]))
-        else:
-            left_state = LeftState(reads=described, outcome=FreshStart.FAILED, run=number)
+        left_state = LeftState(reads=described, outcome=FreshStart.EXISTED, older=tuple(older))
+        if len(older) < len(reads):
+            left_state = msgspec.structs.replace(left_state, outcome=FreshStart.FAILED, run=number)
             self._observer.runs_planned(number, least=False)
             spec = replace(plan.spec(1), folder=plan.folder / str(number))  # nothing else may vary
             result: Result | None = None
@@ -265,13 +260,13 @@ class Auditor:
                 except StateInUseError as error:
                     in_use = str(error)
             if result is None:
-                left_state = LeftState(reads=described, outcome=FreshStart.IN_USE, detail=in_use)
+                left_state = msgspec.structs.replace(left_state, outcome=FreshStart.IN_USE, run=0, detail=in_use)
             else:
                 shown = self._add(group, result)
                 if shown.runs[-1].status is Status.OK:
                     outcome = FreshStart.DIFFERENT if shown.distinct_results > 1 else FreshStart.SAME
                     left_state = msgspec.structs.replace(left_state, outcome=outcome)
-        if left_state.outcome in (FreshStart.SAME, FreshStart.DIFFERENT):
+        if left_state.settled:
             self._runner.settle(reads)
         group.settle(left_state)
         self._audit.update(group)

@@ -43,7 +43,7 @@ from detaudit.model import (
     Warning,
     shorter,
 )
-from detaudit.model.files import FreshStart, LeftState
+from detaudit.model.files import LeftState
 from detaudit.model.outputs import EXIT_STATUS, Compare
 from detaudit.model.problems import (
     CoresReduced,
@@ -601,8 +601,7 @@ class GroupInProgress:
     @property
     def _unsettled(self) -> StateUnsettled | None:
         state = self._state
-        settled = state is None or state.outcome in (FreshStart.SAME, FreshStart.DIFFERENT)
-        return None if state is None or settled else StateUnsettled(state=state)
+        return None if state is None or state.settled else StateUnsettled(state=state)
 
     @property
     def _unseen(self) -> TrainingsUnseen | None:

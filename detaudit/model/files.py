@@ -49,7 +49,7 @@ class FreshStart(StrEnum):
 
     - ``same``        it matches, so the files were a cache
     - ``different``   it differs, so the result depends on what the first run drew
-    - ``existed``     it could not be started, because a file existed before the audit, and was changed
+    - ``existed``     none was started: all files existed before the audit, and are a part of what each run starts from
     - ``in-use``      it could not be started, because a file is in use, or cannot be renamed
     - ``failed``      it failed
     """
@@ -64,34 +64,48 @@ class FreshStart(StrEnum):
 class LeftState(msgspec.Struct, frozen=True, kw_only=True):
     """The state that runs of a group read and earlier ones had left, and what the run ``run`` without it showed.
 
-    ``run`` is 0 if it could not be started; ``detail`` says why.
+    ``run`` is 0 if it was not started; ``detail`` says why it could not be. ``older`` are the files among them that
+    existed before the audit, and were there in every run.
     """
 
     reads: tuple[StateRead, ...]
     outcome: FreshStart
     run: int = 0
     detail: str = ""
+    older: tuple[str, ...] = ()
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is known what the state does to the result."""
+        return self.outcome in (FreshStart.SAME, FreshStart.DIFFERENT, FreshStart.EXISTED)
 
     def checked(self) -> str:
-        """Return what a run without the state showed."""
+        """Return what a run without the state showed, or that there was none."""
+        said = [self._read()]
         if self.outcome is FreshStart.SAME:
-            return f"{self._read()}. Run {self.run} started without it and matches, so it was a cache."
-        return (
-            f"{self._read()}. Run {self.run} started without it and differs: the runs before matched because they "
-            "shared it, and each fresh machine may have another result."
-        )
+            said.append(f"Run {self.run} started without it and matches, so it was a cache")
+        elif self.outcome is FreshStart.DIFFERENT:
+            said.append(
+                f"Run {self.run} started without it and differs: the runs before matched because they shared it, and "
+                "each fresh machine may have another result"
+            )
+        if self.older:
+            names = shortened(self.older[:_SHOWN], len(self.older[_SHOWN:]))
+            said.append(
+                f"A machine without what existed before the audit, and was there in every run, may have another "
+                f"result: {names}"
+            )
+        return ". ".join(said) + "."
 
     def unsettled(self) -> str:
         """Return why nobody can say whether the state matters, and what settles it."""
         match self.outcome:
-            case FreshStart.EXISTED:
-                why = f"existed before the audit ({self.detail}), so no run can be started without it"
             case FreshStart.IN_USE:
                 why = f"cannot be put aside for a run without it: {self.detail}"
             case FreshStart.FAILED:
                 why = f"was needed by run {self.run}, which started without it and failed"
-            case FreshStart.SAME | FreshStart.DIFFERENT:
-                why = f"does not decide: run {self.run} started without it"
+            case FreshStart.SAME | FreshStart.DIFFERENT | FreshStart.EXISTED:
+                why = "does not decide"
             case _:
                 assert_never(self.outcome)
         return f"{self._read()}; that state {why}. Use --isolate, or let the script write to another folder in each run"

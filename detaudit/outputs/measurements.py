@@ -752,11 +752,17 @@ def is_own_number(value: float, facts: RunFacts, name: str = "") -> bool:
 
     Under a ``name`` that says so, it may be the address of any object, as ``id()`` returns it.
     """
-    of_object = not _OF_ADDRESS.isdisjoint(words(name)[-1:])
+    last = words(name)[-1:]
+    if last == ["salt"]:  # of a hash, or of a worker: https://luigi.readthedocs.io
+        return value >= _LEAST_SALT
+    of_object = not _OF_ADDRESS.isdisjoint(last)
     if any(first <= value < last for first, last in ((*_STACKS, _HEAP) if of_object else _STACKS)):
         return int(value) % (_ALIGNED_OBJECT if of_object else _ALIGNED) == 0
     return _LEAST_OWN_NUMBER <= value < math.inf and (int(value) in facts.pids or int(value) in facts.ports)
 
+
+_LEAST_SALT = 10**6
+"""Smaller ones may be an amount of salt."""
 
 _LEAST_BYTES = 2**16
 """Of what may be memory, whole numbers from here on are bytes or KiB of a process."""

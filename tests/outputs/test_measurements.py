@@ -188,6 +188,7 @@ speed_samples_per_second|34
 """
 
 IDENTIFIERS = """
+Worker(salt|166248354
 model_info.model_guid|71d586ec-a5a94414-90bce24b-1b887b0a
 Started run with ID|1
 owner|<__main__.Net object at 0x7f3a5c1e2d60>

@@ -111,8 +111,12 @@ def test_what_existed_before_is_not_touched(at_home: Home) -> None:
     rewrites = CACHE + '    open("cache.txt", "w").write("7")\n'
     at_home.write("train.py", rewrites)
     code, group = at_home.audit("--runs", "2")
-    assert (code, group["verdict"], len(group["runs"])) == (125, "inconclusive", 2)
-    assert (group["reason"]["kind"], group["reason"]["state"]["outcome"]) == ("state-unsettled", "existed")
+    assert (code, group["verdict"], len(group["runs"])) == (0, "deterministic", 2)
+    assert (group["left_state"]["outcome"], group["left_state"]["older"]) == ("existed", ["cache.txt"])
+    (warning,) = group["warnings"]
+    assert warning["kind"] == "state-checked"
+    text = at_home.detaudit("report", "--last", env=at_home.env()).out
+    assert "was there in every run, may have another result: cache.txt" in text
 
 
 def test_a_file_that_another_process_uses_is_not_touched(at_home: Home) -> None:
@@ -268,3 +272,12 @@ def test_make_with_nothing_to_do_says_so(at_home: Home) -> None:
     (error,) = done.json["groups"][0]["runs"][1]["errors"]
     assert done.code in (1, 125)
     assert (error["kind"], error["left"], error["read"]) == ("no-training", ["model.txt"], False)
+
+
+def test_what_existed_before_stays_while_the_rest_is_put_aside(at_home: Home) -> None:
+    at_home.write("train.py", CACHE + '    text = open("log.txt").read()\n    open("log.txt", "w").write(text)\n')
+    at_home.write("log.txt", "a note")
+    code, group = at_home.audit("--runs", "2")
+    state = group["left_state"]
+    assert (code, state["outcome"], state["run"], state["older"]) == (0, "same", 3, ["log.txt"])
+    assert {read["path"] for read in state["reads"]} == {"cache.txt", "log.txt"}

@@ -121,7 +121,6 @@ REASONS: tuple[Reason, ...] = (
     problems.CoresReduced(jobs=2, cores=2),
     problems.DeviceShared(jobs=2, device="cuda:0"),
     problems.DeviceShared(jobs=2, device=""),
-    problems.StateUnsettled(state=LeftState(reads=READS[:1], outcome=FreshStart.EXISTED, detail="split.json")),
     problems.StateUnsettled(
         state=LeftState(reads=READS, outcome=FreshStart.IN_USE, detail="split.json: process 12 (python) uses it")
     ),
@@ -169,6 +168,8 @@ WARNINGS: tuple[Warning, ...] = (
     w.FailedAfterLeftovers(recipe="none", run=2, finished=1, files=("/home/me/out",), outside=True),
     w.StateChecked(recipe="none", state=LeftState(reads=READS, outcome=FreshStart.SAME, run=5)),
     w.StateChecked(recipe="none", state=LeftState(reads=READS[:1], outcome=FreshStart.DIFFERENT, run=5)),
+    w.StateChecked(recipe="none", state=LeftState(reads=READS[:1], outcome=FreshStart.EXISTED, older=("split.json",))),
+    w.StateChecked(recipe="none", state=LeftState(reads=READS, outcome=FreshStart.SAME, run=5, older=("split.json",))),
     w.LeftoversUnchecked(),
     w.FilesUnsearched(folder="/home/me", limit=200_000),
     w.RunsFailAlike(recipe="none", runs=(1, 2)),

@@ -118,8 +118,8 @@ def is_imported(frame: FrameType | None) -> bool:
 
 def top_module(frame: FrameType) -> str:
     """Return the top-level module that a frame's code belongs to."""
-    name: str = frame.f_globals.get("__name__", "")
-    return name.split(".")[0]
+    name: str | None = frame.f_globals.get("__name__")  # None in what a program compiles itself
+    return (name or "").split(".")[0]
 
 
 def _starts_a_child(frame: FrameType) -> bool:
