@@ -356,7 +356,7 @@ def _says_nothing(key: list[str]) -> bool:
 def _of_words(key: list[str]) -> Meaning:
     known = set(key)
     if known & _SEEDS:
-        return RESULT
+        return _DATA  # also if it is from the clock
     if key[-1] in ("id", "uuid", "name", "ids", "guid") and _owner(key) in _NAMES_OF_RUN:
         return Meaning(_Of.NAME) if known.isdisjoint(_CHOSEN) else RESULT
     if key[-1] == "guid" and known.isdisjoint(_CHOSEN | _OF_DATA):
@@ -723,7 +723,7 @@ def is_whole(text: str) -> bool:
 
 def number_role(meaning: Meaning, value: float, is_integer: bool, facts: RunFacts) -> Role:
     """Return what a number is that is named so."""
-    if not is_integer and not meaning.of_data and is_clock(value, facts):
+    if not meaning.of_data and (is_clock(value, facts) if not is_integer else is_fine_clock(value, facts)):
         return Role.MEASUREMENT
     if meaning.of is _Of.RESULT or not math.isfinite(value) or (meaning.by_parent and is_integer):
         return Role.RESULT
@@ -745,6 +745,14 @@ def number_role(meaning: Meaning, value: float, is_integer: bool, facts: RunFact
 def is_clock(value: float, facts: RunFacts) -> bool:
     """Return whether a number is a second since 1970 in which the run was: nothing else is in so small a range."""
     return value >= 1e9 and facts.started - 1 <= value <= facts.ended + 1
+
+
+def is_fine_clock(value: float, facts: RunFacts) -> bool:
+    """Return whether a whole number is thousandths of such a second, or less. Whole seconds may be a seed."""
+    return value >= _LEAST_FINE and any(is_clock(value / scale, facts) for scale in _SCALES[1:])
+
+
+_LEAST_FINE = 10**12
 
 
 def is_own_number(value: float, facts: RunFacts, name: str = "") -> bool:

@@ -35,6 +35,7 @@ def write(path: Path, data: bytes = b"") -> Path:
         ("home/.cache/taichi/ticache/llvm/T1.tic", b"", "taichi-cache"),
         ("wandb/run-1/files/config.yaml", b"", "wandb"),
         ("wandb/run-1/files/wandb-summary.json", b"{}", None),
+        ("home/.cache/wandb/logs/core-debug-20261129_110300.log", b"", "wandb"),
         ("mlruns/0/abc/meta.yaml", b"", "mlflow"),
         ("mlruns/0/abc/artifacts/estimator.html", b"", "mlflow"),
         ("mlruns/0/abc/artifacts/report.html", b"", None),

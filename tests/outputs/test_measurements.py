@@ -20,6 +20,8 @@ FACTS = RunFacts(
 )
 
 MEASUREMENTS = """
+ts_epoch|1764058355194
+|1764058355193122
 system.threads|12
 callbacks.Timer.time_elapsed.train|0.105
 catboost_training.iterations[0].remaining_time|1.139355554
@@ -275,6 +277,8 @@ quux_duration|3.1
 """
 
 RESULTS = """
+seed|1764058355194
+ts_epoch|1764158355194
 Best run with ID|3
 metrics_gpu.val_loss|0.2542
 results_cpu.accuracy|0.93

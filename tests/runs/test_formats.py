@@ -1,6 +1,7 @@
 """Files are read value by value: a changed element is seen, and named, and no pickle is ever loaded."""
 
 import contextlib
+import gzip
 import io
 import json
 import pickle
@@ -403,6 +404,16 @@ def test_a_pickle_of_an_old_protocol_is_recognized(tmp_path: Path, protocol: int
 def test_a_text_is_no_pickle(tmp_path: Path, words: bytes) -> None:
     (tmp_path / "a").write_bytes(words)
     assert format_of(tmp_path / "a") is None or format_of(tmp_path / "a").name != "pickle"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("one", "other"), [({"a": []}, {"b": []}), ({"x": 1, "a": {}}, {"x": 1}), ([1, []], [1, {}])])
+def test_what_is_empty_in_a_pickle_is_there(one: Any, other: Any, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(pickle.dumps(one))
+    (tmp_path / "b").write_bytes(pickle.dumps(other))
+    assert differing(tmp_path / "a", tmp_path / "b")
+    (tmp_path / "c").write_bytes(gzip.compress(pickle.dumps(one), mtime=1))
+    (tmp_path / "d").write_bytes(gzip.compress(pickle.dumps(one), mtime=2))
+    assert not differing(tmp_path / "c", tmp_path / "d")
 
 
 def test_several_pickles_in_one_file(tmp_path: Path) -> None:

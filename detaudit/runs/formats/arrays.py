@@ -136,11 +136,11 @@ def _inside(keys: Keys, value: Any) -> list[tuple[Keys, Any]] | None:
             above = keys[:-1] if keys[-1:] == ("_mgr",) else keys
             return [*(((*above, column), one) for column, one in columns), *_listed((*above, "axes"), axes)]
         case Call():
-            called = [(keys, one) for one in (value.function, value.arguments) if one is not None]
+            called = [(keys, one) for one in (value.function, value.arguments) if one not in (None, ())]
             return [*called, *_state(keys, value), *_listed(keys, value.items), *_keyed(keys, value.pairs)]
-        case Mapping():
+        case Mapping() if value.pairs:
             return _keyed(keys, value.pairs)
-        case list() | tuple() if _packed(value) is None:
+        case list() | tuple() if value and _packed(value) is None:
             return _listed(keys, value)
         case _:
             return None
@@ -235,7 +235,7 @@ _RECONSTRUCTORS = ("copy_reg _reconstructor", "copyreg _reconstructor")
 
 def _state(keys: Keys, value: Call) -> list[tuple[Keys, Any]]:
     state = value.state if isinstance(value.state, tuple) and not _is_generator(value.state) else (value.state,)
-    return [(keys, one) for one in state if one is not None]
+    return [(keys, one) for one in state if one is not None and not (isinstance(one, Mapping) and not one.pairs)]
 
 
 def _listed(keys: Keys, items: Any) -> list[tuple[Keys, Any]]:
@@ -286,6 +286,8 @@ def _part(name: str, value: Any, tensor: Tensor) -> Part:
             return opaque(name, bytes(value))
         case Blob():
             return opaque(name, _mark(value.digest))
+        case list() | tuple() if not value:
+            return text(name, "[]")
         case list() | tuple():
             dtype, packed = _packed(value) or ("", b"")
             return Part(name, iter([packed]), dtype, (len(value),))
