@@ -445,6 +445,12 @@ FRAMEWORKS = {
         variables=False,
         mapped=("/gensim/",),
     ),
+    "onnxruntime": FrameworkRow(
+        hooks={"onnxruntime.capi.onnxruntime_inference_collection": "onnxruntime"},
+        fits=True,
+        variables=False,
+        mapped=("/onnxruntime_pybind",),
+    ),
     "lifelines": FrameworkRow(hooks={"lifelines.fitters": "learners"}, fits=True, variables=False),
     "implicit": FrameworkRow(
         hooks={"implicit.recommender_base": "learners"}, fits=True, variables=False, mapped=("/implicit/",)

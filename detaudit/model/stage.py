@@ -137,8 +137,10 @@ OUTPUTS = (Stage.SAVED, Stage.PRINTED, Stage.EXIT)
 UNHOOKED = (Stage.STDOUT, Stage.ARTIFACT, *OUTPUTS, Stage.RETURNED)
 """What is compared without a hook. Printed losses have steps of their own; the others have none."""
 
-FITTED = tuple(name for name, framework in wire.FRAMEWORKS.items() if framework.fits)
-"""The frameworks whose trainings are fits of estimators."""
+FITTED = tuple(
+    name + calls for name, framework in wire.FRAMEWORKS.items() if framework.fits for calls in ("", wire.INFERENCE)
+)
+"""The frameworks whose trainings are fits of estimators, and whose calls are those of one that was fitted."""
 
 NAMED = (Stage.ARTIFACT, *OUTPUTS, Stage.RETURNED)
 """The stages without steps, whose differences have the name of a file, a stream, or a part of a value."""

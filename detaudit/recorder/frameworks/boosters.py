@@ -10,7 +10,7 @@ import os
 import sys
 
 from . import estimators, fits
-from .fits import hook_functions, hook_methods, read_when_freed
+from .fits import hook_functions, hook_methods, hook_predictions, read_when_freed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,17 +34,22 @@ def install(library: Any, recorder: Recorder) -> None:
         booster, read = library.CatBoost, _read_catboost
         hook_functions(library, ("cv",), recorder)
         hook_methods(booster, ("_fit",), recorder)
+        hook_predictions(booster, ("predict",), recorder)
+        for kind in (library.CatBoostClassifier, library.CatBoostRegressor):
+            hook_predictions(kind, [name for name in ("predict", "predict_proba") if name in vars(kind)], recorder)
     elif name == "lightgbm":
         booster, read = library.Booster, _read_lightgbm
         hook_functions(library, ("train", "cv"), recorder)
         hook_functions(library.engine, ("train", "cv"), recorder)
         hook_methods(booster, ("update",), recorder)
         hook_methods(booster, ("refit",), recorder, returns=True)
+        hook_predictions(booster, ("predict",), recorder)
     else:
         booster, read = library.Booster, _read_xgboost
         hook_functions(library, ("train", "cv"), recorder)
         hook_functions(library.training, ("train", "cv"), recorder)
         hook_methods(booster, ("update", "boost"), recorder)
+        hook_predictions(booster, ("predict", "inplace_predict"), recorder)
     estimators.READERS["%s.%s" % (booster.__module__, booster.__qualname__)] = read
     read_when_freed(booster, fits.of(recorder))
 

@@ -1,4 +1,4 @@
-"""Fits of estimators: each outermost one is a step, whatever the library."""
+"""Fits of estimators: each outermost one is a step, whatever the library. Without any, each prediction is a call."""
 
 from __future__ import annotations
 
@@ -77,19 +77,16 @@ class FitTraining(Training):
     def begin(self, name: str, data: Any) -> None:
         """Record what a fit is called with, and the random generators. Seeds in its parameters are no data."""
         self.begins()
+        self.outputs.updated()
         self.generators()
         if not self.wants("batch", "rng"):
             return
         seeds: list[tuple[str, Any]] = []
-        parts = None
-        try:
-            parts = self._reader.parts(read(data, seeds))
-        except Exception as error:
-            guard.pass_on(error)  # otherwise, of an iterator, which must not be used up; it explains, and decides not
+        parts = self._reader.parts(_inputs(data, seeds))
         if seeds and self.wants("rng"):
             self.event(self.steps + 1, "rng", digest.of_bytes(repr(seeds).encode()))
             self._seeded(name, seeds)
-        if parts is not None and self.wants("batch"):
+        if parts and self.wants("batch"):
             self.event(self.steps + 1, "batch", "%s %s" % (digest.of_parts(parts), name))
 
     def _seeded(self, name: str, seeds: list[tuple[str, Any]]) -> None:
@@ -113,6 +110,18 @@ class FitTraining(Training):
         self.weights.hold(result, arrays, parts)
         self._stepped(self.steps)
         self.write()
+
+
+def _inputs(data: Any, seeds: list[tuple[str, Any]] | None = None) -> list[Any]:
+    """Return what a method is called with, [] if it cannot be read, as an iterator, which must not be used up.
+
+    It explains, and decides not. ``seeds`` is as of Learned.
+    """
+    try:
+        return read(data, seeds)
+    except Exception as error:
+        guard.pass_on(error)
+        return []
 
 
 def _loss(result: Any) -> float | None:
@@ -209,6 +218,27 @@ class Fits:
             inside.now = False
         return result
 
+    def predict(self, function: Callable[..., Any], model: Any, args: Any, kwargs: Any) -> Any:
+        """Call a method by which a model predicts, and record an outermost call as long as nothing was fitted."""
+        kind = type(model)
+        if inside.now or estimators.recorded_elsewhere(model):
+            return function(model, *args, **kwargs)
+        training = self.training(_library_of(kind))
+        if not training.outputs.each:
+            return function(model, *args, **kwargs)
+        guarded = Guard(self._recorder.sink.trouble, "a prediction of %s" % kind.__name__)
+        inside.now = True
+        try:
+            with guarded, training.lock:
+                weights = functools.partial(read, model) if estimators.is_estimator(model) else list
+                training.outputs.calling(model, weights, _inputs((args, kwargs)))
+            result = function(model, *args, **kwargs)
+            with guarded, training.lock:
+                training.outputs.returned(read(result))
+        finally:
+            inside.now = False
+        return result
+
     def _undigested(self, name: str, error: Exception) -> None:
         kind = "" if isinstance(error, estimators.UndigestedError) else type(error).__name__ + ": "
         self._recorder.sink.write({"k": "undigested", "what": name, "why": (kind + str(error))[:500]})
@@ -296,6 +326,14 @@ class FitMethod:
         return self
 
 
+class PredictMethod(FitMethod):
+    """Replaces a method by which a fitted model predicts."""
+
+    def __call__(self, estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        """Predict, as the original method does."""
+        return self._watched.predict(self.__wrapped__, estimator, args, kwargs)
+
+
 def _library_of(kind: type) -> str:
     """Return the library that a class, or the first of its bases that is of one, belongs to."""
     modules = [one.__module__.partition(".")[0] for one in kind.__mro__]
@@ -331,6 +369,12 @@ def hook_methods(kind: type, names: Iterable[str], recorder: Recorder, *, return
     """Record each outermost call of these methods of a class, whose instances learn; or what they return."""
     for name in names:
         setattr(kind, name, FitMethod(vars(kind)[name], of(recorder), returns=returns))
+
+
+def hook_predictions(kind: type, names: Iterable[str], recorder: Recorder) -> None:
+    """Record each outermost call of these methods of a class, as long as nothing is fitted."""
+    for name in names:
+        setattr(kind, name, PredictMethod(vars(kind)[name], of(recorder)))
 
 
 def read_when_freed(kind: Any, watched: Fits) -> None:

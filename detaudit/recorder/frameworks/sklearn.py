@@ -1,4 +1,4 @@
-"""Hook scikit-learn: the methods that fit of every class of estimators, also those of the script."""
+"""Hook scikit-learn: the methods that fit and predict of every class of estimators, also those of the script."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..process import frames, imports
 from ..process.replace import replace
 from ..randomness import seeds
 from . import fits
-from .fits import FitMethod, hook_functions, on_subclasses, read_when_freed
+from .fits import FitMethod, PredictMethod, hook_functions, on_subclasses, read_when_freed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from ..process.recorder import Recorder
 
 
-_METHODS = ("fit", "partial_fit", "fit_transform", "fit_predict")
+_METHODS = {
+    **dict.fromkeys(("fit", "partial_fit", "fit_transform", "fit_predict"), FitMethod),
+    **dict.fromkeys(
+        ("predict", "predict_proba", "predict_log_proba", "decision_function", "score_samples", "transform"),
+        PredictMethod,
+    ),
+}
 
 _OUTSIDE = "_detaudit_outside"
 """The attribute of a function for joblib that was delayed outside of any fit."""
@@ -61,16 +67,16 @@ class SklearnWatcher:
         for holder in kind.__mro__[:-1]:
             if "__del__" in vars(holder):
                 read_when_freed(holder, self._fits)
-            for name in _METHODS:
+            for name, replaced in _METHODS.items():
                 method = vars(holder).get(name)
                 if method is not None and not isinstance(method, FitMethod):
-                    self._replace(holder, name, method)
+                    self._replace(holder, name, method, replaced)
 
-    def _replace(self, holder: Any, name: str, method: Any) -> None:
+    def _replace(self, holder: Any, name: str, method: Any, replaced: type[FitMethod]) -> None:
         if isinstance(method, types.FunctionType):
-            setattr(holder, name, FitMethod(method, self._fits))
+            setattr(holder, name, replaced(method, self._fits))
         elif isinstance(getattr(method, "fn", None), types.FunctionType):  # sklearn.utils.metaestimators.available_if
-            method.fn = FitMethod(method.fn, self._fits)
+            method.fn = replaced(method.fn, self._fits)
 
     def _tasks(self, parallel: Any) -> None:
         # What scikit-learn runs in threads and processes belongs to the fit that asked for it. What a script runs by
