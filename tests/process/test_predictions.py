@@ -52,6 +52,30 @@ def test_predictions_beside_a_fit_are_no_calls(fitted: Project) -> None:
     assert [(rank["framework"], rank["steps"]) for rank in run["ranks"]] == [("sklearn", 1)]
 
 
+POOLED = """
+    import pickle, time, os
+    from concurrent.futures import ProcessPoolExecutor
+    from sklearn.datasets import load_digits
+    x = load_digits().data[:60]
+    model = pickle.load(open("model.pkl", "rb"))
+    def predicted(number):
+        time.sleep(os.urandom(1)[0] / 2000)
+        return model.predict_proba(x[number::6] + DRAWN).sum()
+    if __name__ == "__main__":
+        with ProcessPoolExecutor(2) as pool:
+            print("sum %.1f" % sum(pool.map(predicted, range(6))))
+"""
+
+
+def test_chance_decides_which_worker_predicts_what(fitted: Project) -> None:
+    fitted.write("train.py", POOLED.replace("DRAWN", "0"))
+    done = fitted.run("train.py", "--runs", "4")
+    assert done.code == 0, done.out
+    assert [rank["steps"] for rank in first_run(done)["ranks"]] == [1] * 6
+    fitted.write("train.py", POOLED.replace("DRAWN", "os.urandom(1)[0]"))
+    assert fitted.run("train.py", "--runs", "2").code == 1
+
+
 def test_what_a_model_returns_decides(project: Project) -> None:
     # As in its source: Python's classes of ONNX Runtime call compiled ones.
     source = "onnxruntime/capi/onnxruntime_inference_collection.py"

@@ -187,7 +187,7 @@ class Outputs:
     def __init__(self, framework: str, recorder: Recorder, reader: FrameworkReader) -> None:
         self.framework = framework + wire.INFERENCE
         self._sink, self._stages, self._called = recorder.sink, recorder.stages, recorder.called
-        self._reader = reader
+        self._recorder, self._reader = recorder, reader
         self.forget()
 
     def forget(self) -> None:
@@ -209,6 +209,11 @@ class Outputs:
         self._last.updated()
 
     @property
+    def pending(self) -> bool:
+        """Whether a call counts whose end was not written yet."""
+        return not self.began and self._written != self._last.count
+
+    @property
     def each(self) -> bool:
         """Whether each call is a result of its own, because nothing was trained so far."""
         return not self.began and "output" in self._stages
@@ -222,7 +227,8 @@ class Outputs:
         inputs = weighed = None
         if "output" in self._stages:
             inputs = self._digest(arguments)
-        if "init" in self._stages and self._weighed.get(id(model), lambda: None)() is not model:
+        first = self._weighed.get(id(model), lambda: None)() is not model
+        if first and not self._recorder.lane and "init" in self._stages:  # not again for each task of a pool
             self._weighed[id(model)] = weakref.ref(model)
             weight_tensors = weights()
             weighed = self._digest(weight_tensors) if weight_tensors else None
@@ -250,7 +256,8 @@ class Outputs:
         rng = generators.state_digest() if "rng" in self._stages else None  # a generator shows only once it was used
         batch = inputs if "batch" in self._stages else None
         stages = {"init": weighed, "rng": rng, "batch": batch, "output": output}
-        self._write([(self._calls, 0, stage, one, None) for stage, one in stages.items() if one is not None])
+        lane = self._recorder.lane
+        self._write([(self._calls, lane, stage, one, None) for stage, one in stages.items() if one is not None])
         self._called(self._calls)
 
     def _repeats(self, call: tuple[str, str], in_main: bool) -> bool:
@@ -284,7 +291,7 @@ class Outputs:
         calls = self._calls
         if self._last.unordered:
             calls += 1
-            self._write([(calls, 0, "output", f"{self._last.unordered:032x}", None)])
+            self._write([(calls, self._recorder.lane, "output", f"{self._last.unordered:032x}", None)])
         end = {
             "digest": summary,
             "sum": "",
@@ -293,4 +300,5 @@ class Outputs:
             "sparse": False,
             "devices": sorted(self._devices),
         }
-        self._sink.write({"k": "final", "fw": self.framework, "steps": calls, **end, "weights": []})
+        line = {"k": "final", "fw": self.framework, "lane": self._recorder.lane, "steps": calls}
+        self._sink.write({**line, **end, "weights": []})

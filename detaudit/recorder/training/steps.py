@@ -162,8 +162,8 @@ class Training:
 
     @property
     def under_way(self) -> bool:
-        """Whether anything was trained since the start, or since this training was forgotten."""
-        return self.steps > 0 or self.pending
+        """Whether anything was trained, or models returned anything, since the start or since this was forgotten."""
+        return self.steps > 0 or self.pending or (self.owns_states and self.outputs.pending)
 
     def for_thread(self) -> Training:
         """Return a training of the same framework in a thread, with steps of its own from the first event on."""
