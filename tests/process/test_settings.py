@@ -21,6 +21,23 @@ detaudit.record(loss=1.0, weights=[np.ones(3)])
 """
 
 
+def test_a_number_of_threads_that_a_library_sets_is_no_line_of_the_script(project: Project) -> None:
+    project.write("site-packages/launcher.py", "import os\ndef start():\n    os.environ['OMP_NUM_THREADS'] = '2'\n")
+    project.write(
+        "train.py",
+        """
+        import os, sys
+        sys.path.append(os.path.abspath("site-packages"))
+        import numpy, launcher, training
+        launcher.start()
+        training.train(seed=0)
+        os.environ.update(OMP_NUM_THREADS="4")
+        """,
+    )
+    warnings = project.run("train.py", "--runs", "2").json["warnings"]
+    assert [(one["variable"], one["line"]) for one in warnings] == [("OMP_NUM_THREADS", 6)]
+
+
 def test_settings_that_come_too_late_or_differ_between_runs(project: Project) -> None:
     project.write("train.py", LATE)
     done = project.run("train.py", "--runs", "2", "--out", "results")

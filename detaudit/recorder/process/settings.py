@@ -22,6 +22,8 @@ SETTINGS: dict[str, Sequence[str]] = {
 }
 """Module, and the settings to read if it was imported."""
 
+_HASH_SEED, _OF_PYTHON = "PYTHONHASHSEED", ("os", "collections")
+
 READ_VARIABLES = ("numpy", *[name for name, framework in wire.FRAMEWORKS.items() if framework.variables])
 """Modules that read environment variables at import or later."""
 
@@ -111,7 +113,8 @@ class SettingsRecorder:
     def _note(self, environ: Any, name: Any, value: str | None, frame: Any) -> None:
         if environ is not os.environ or self._changes >= _MOST:
             return
-        user_frame = frames.user_frame(frame)
+        # A library may set the number of threads for what it starts later, and no line of the script can change that.
+        user_frame = frames.user_frame(frame, None if name == _HASH_SEED else _OF_PYTHON)
         if user_frame is not None:
             self._changes += 1
             file, line = frames.location(user_frame)
