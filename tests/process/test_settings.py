@@ -35,7 +35,7 @@ def test_a_number_of_threads_that_a_library_sets_is_no_line_of_the_script(projec
         """,
     )
     warnings = project.run("train.py", "--runs", "2").json["warnings"]
-    assert [(one["variable"], one["line"]) for one in warnings] == [("OMP_NUM_THREADS", 6)]
+    assert [(one["variable"], one["line"]) for one in warnings] == [("OMP_NUM_THREADS", 7)]
 
 
 def test_settings_that_come_too_late_or_differ_between_runs(project: Project) -> None:
