@@ -139,8 +139,8 @@ _FITS = "scikit-learn, XGBoost, LightGBM, CatBoost, statsmodels, arch, Prophet, 
 LOOKED_FOR = (
     "a backward pass or an optimizer step in torch, GradientTape.gradient in TensorFlow, an optimizer of tf.compat.v1 "
     f"in a session, grad or value_and_grad in JAX, Keras on any of them, a fit in {_FITS.format(word='or')}, a call of "
-    "detaudit.record, or calls of models in torch, TensorFlow, scikit-learn, XGBoost, LightGBM, CatBoost or ONNX "
-    "Runtime"
+    "detaudit.record, or calls of models in torch, TensorFlow, scikit-learn, XGBoost, LightGBM, CatBoost, "
+    "statsmodels, Prophet or ONNX Runtime"
 )
 """What the recorder takes for a training."""
 

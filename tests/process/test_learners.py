@@ -30,6 +30,8 @@ LIBRARIES = {
             def fit(self, df):
                 self.params = {"k": df[:1], "beta": df}
                 return self
+            def predict(self, df):
+                return self.params["beta"] + df
         """,
         "from prophet.forecaster import Prophet\nheld = Prophet().fit(numpy.array([1.0, DRAWN]))\n",
         "Prophet.fit",
@@ -100,6 +102,15 @@ class InferenceData:
     def __init__(self, posterior, sample_stats):
         self.posterior, self.sample_stats = posterior, sample_stats
 """
+
+
+def test_a_saved_model_that_predicts_is_compared(project: Project) -> None:
+    project.write("prophet/__init__.py", "")
+    project.write("prophet/forecaster.py", LIBRARIES["prophet"][1])
+    saved = "from prophet.forecaster import Prophet\nmodel = Prophet()\nmodel.params = {'beta': numpy.ones(2)}\n"
+    project.write("train.py", "import numpy\n" + saved + "model.predict(numpy.ones(2))\n")
+    done = project.run("train.py", "--runs", "2")
+    assert (done.code, first_run(done)["ranks"][0]["framework"]) == (0, "prophet inference")
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

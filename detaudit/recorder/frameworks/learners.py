@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 
 from . import estimators, fits
-from .fits import hook_functions, hook_methods, hook_subclasses, read_when_freed
+from .fits import hook_functions, hook_methods, hook_predictions, hook_subclasses, read_when_freed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,5 +107,6 @@ def install(module: Any, recorder: Recorder) -> None:
         name, method, read = _LEARNERS[module.__name__]
         kind = getattr(module, name)
         hook_methods(kind, (method,), recorder)
+        hook_predictions(kind, [name for name in ("predict", "forecast") if name in vars(kind)], recorder)
     estimators.READERS["%s.%s" % (kind.__module__, kind.__qualname__)] = read
     read_when_freed(kind, fits.of(recorder))
