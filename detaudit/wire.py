@@ -446,7 +446,7 @@ FRAMEWORKS = {
         mapped=("/gensim/",),
     ),
     "onnxruntime": FrameworkRow(
-        hooks={"onnxruntime.capi.onnxruntime_inference_collection": "onnxruntime"},
+        hooks={"onnxruntime.capi.onnxruntime_inference_collection": "learners"},
         fits=True,
         variables=False,
         mapped=("/onnxruntime_pybind",),

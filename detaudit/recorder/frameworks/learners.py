@@ -1,7 +1,7 @@
-"""Hook libraries whose models learn in one method or function, such as statsmodels, Prophet and PyMC.
+"""Hook libraries whose models learn in one method or function, such as statsmodels and PyMC, or only predict.
 
 The classes, their methods and what these set are those of statsmodels 0.14, arch 8.0, Prophet 1.1, gensim 4.3,
-lifelines 0.30, implicit 0.7 and PyMC 5.28.
+lifelines 0.30, implicit 0.7, PyMC 5.28 and ONNX Runtime 1.32.
 """
 
 from __future__ import annotations
@@ -98,6 +98,9 @@ def install(module: Any, recorder: Recorder) -> None:
     if module.__name__ == "pymc":
         estimators.READERS.update(_RETURNED)
         hook_functions(module, ("sample",), recorder)
+        return
+    if library == "onnxruntime":
+        hook_predictions(module.Session, ("run",), recorder)
         return
     if module.__name__ in _BASES:
         name, methods, read = _BASES[module.__name__]
