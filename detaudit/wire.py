@@ -449,6 +449,7 @@ FRAMEWORKS = {
         hooks={"onnxruntime.capi.onnxruntime_inference_collection": "learners"},
         fits=True,
         variables=False,
+        distributions=("onnxruntime", "onnxruntime-gpu"),
         mapped=("/onnxruntime_pybind",),
     ),
     "lifelines": FrameworkRow(hooks={"lifelines.fitters": "learners"}, fits=True, variables=False),

@@ -92,7 +92,7 @@ class LeftState(msgspec.Struct, frozen=True, kw_only=True):
         if self.older:
             names = shortened(self.older[:_SHOWN], len(self.older[_SHOWN:]))
             said.append(
-                f"A machine without what existed before the audit, and was there in every run, may have another "
+                "A machine without what existed before the audit, and was there in every run, may have another "
                 f"result: {names}"
             )
         return ". ".join(said) + "."

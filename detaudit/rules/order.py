@@ -352,13 +352,11 @@ _RACING = {
 _FORESTS = {
     # _accumulate_prediction in https://github.com/scikit-learn/scikit-learn/blob/main/sklearn/ensemble/_forest.py:
     # threads add up the predictions of trees as they complete. sksurv's forests call the same function.
-    **{
-        ("sklearn", name): "n_jobs"
-        for name in ("ExtraTreesClassifier", "ExtraTreesRegressor", "RandomForestClassifier", "RandomForestRegressor")
-    },
-    **{("sksurv", name): "n_jobs" for name in ("ExtraSurvivalTrees", "RandomSurvivalForest")},
+    *(("sklearn", f"{kind}{task}") for kind in ("ExtraTrees", "RandomForest") for task in ("Classifier", "Regressor")),
+    ("sksurv", "ExtraSurvivalTrees"),
+    ("sksurv", "RandomSurvivalForest"),
 }
-"""What predicts with threads that add to one sum, if this parameter says so: its library and name."""
+"""What predicts with threads that add to one sum, if ``n_jobs`` says so: its library and name."""
 
 _RACING_METHODS = {
     # https://github.com/nmslib/hnswlib#api-description: "num_threads sets the number of cpu threads to use"
@@ -372,7 +370,7 @@ class OneWorker(Rule):
 
     name = "one-worker"
     kinds = frozenset[SourceKind]()
-    message = "What they add arrives in any order, and some overwrites other, so no seed makes two runs equal."
+    message = "What they write arrives in any order, or overwrites what others wrote, so no seed makes two runs equal."
     before = "from gensim.models import Word2Vec\n\nmodel = Word2Vec(sentences, workers=4)\n"
     after = "from gensim.models import Word2Vec\n\nmodel = Word2Vec(sentences, workers=1)\n"
     never = "It never changes what trains in several threads with the same result, such as a gradient boosting."
@@ -395,8 +393,7 @@ class OneWorker(Rule):
                     return keywords
         module, _, name = page.full(node.func).rpartition(".")
         of_library = (module.partition(".")[0], name)
-        own = _FORESTS.get(of_library, "")
-        threads = argument_of(node, own) if own else None
+        threads = argument_of(node, "n_jobs") if of_library in _FORESTS else None
         if threads is not None and ast.unparse(threads) not in ("1", "None"):
-            return {own: "1"}
+            return {"n_jobs": "1"}
         return _RACING.get(of_library, {})
