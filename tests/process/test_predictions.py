@@ -26,7 +26,7 @@ PREDICTS = """
 @pytest.fixture
 def fitted(project: Project) -> Project:
     x, y = load_digits(return_X_y=True)
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=20)).fit(x[:300], y[:300] > 4)
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)).fit(x[:300], y[:300] > 4)
     (project.folder / "model.pkl").write_bytes(pickle.dumps(model))
     return project
 
