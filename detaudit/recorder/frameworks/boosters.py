@@ -34,9 +34,8 @@ def install(library: Any, recorder: Recorder) -> None:
         booster, read = library.CatBoost, _read_catboost
         hook_functions(library, ("cv",), recorder)
         hook_methods(booster, ("_fit",), recorder)
-        hook_predictions(booster, ("predict",), recorder)
-        for kind in (library.CatBoostClassifier, library.CatBoostRegressor):
-            hook_predictions(kind, [name for name in ("predict", "predict_proba") if name in vars(kind)], recorder)
+        for kind in (booster, library.CatBoostClassifier, library.CatBoostRegressor):
+            hook_predictions(kind, ("predict", "predict_proba"), recorder)
     elif name == "lightgbm":
         booster, read = library.Booster, _read_lightgbm
         hook_functions(library, ("train", "cv"), recorder)

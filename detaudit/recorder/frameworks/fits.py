@@ -173,14 +173,16 @@ class Fits:
     def _unlock(self) -> None:
         self._lock = threading.Lock()
 
+    def _library(self, name: str) -> Library:
+        name = name if name in _LIBRARIES else "sklearn"
+        with self._lock:
+            if name not in self._libraries:
+                self._libraries[name] = Library(name, self._recorder, self._unlock)
+            return self._libraries[name]
+
     def training(self, library: str) -> FitTraining:
         """Return the training that the fits of a library in this thread belong to."""
-        library = library if library in _LIBRARIES else "sklearn"
-        with self._lock:
-            if library not in self._libraries:
-                self._libraries[library] = Library(library, self._recorder, self._unlock)
-            framework = self._libraries[library]
-        return framework.kept.training
+        return self._library(library).kept.training
 
     def call(
         self,
@@ -219,11 +221,12 @@ class Fits:
         return result
 
     def predict(self, function: Callable[..., Any], model: Any, args: Any, kwargs: Any) -> Any:
-        """Call a method by which a model predicts, and record an outermost call as long as nothing was fitted."""
-        kind = type(model)
-        if inside.now or estimators.recorded_elsewhere(model):
+        """Call a method by which a model predicts, and record an outermost call as long as nothing was trained."""
+        trained = inside.now or any([training.steps for training in self._recorder.trainings])
+        if trained or estimators.recorded_elsewhere(model):
             return function(model, *args, **kwargs)
-        training = self.training(_library_of(kind))
+        kind = type(model)
+        training = self._library(_library_of(kind)).training
         if not training.outputs.each:
             return function(model, *args, **kwargs)
         guarded = Guard(self._recorder.sink.trouble, "a prediction of %s" % kind.__name__)
@@ -372,9 +375,10 @@ def hook_methods(kind: type, names: Iterable[str], recorder: Recorder, *, return
 
 
 def hook_predictions(kind: type, names: Iterable[str], recorder: Recorder) -> None:
-    """Record each outermost call of these methods of a class, as long as nothing is fitted."""
+    """Record each outermost call of these methods of a class, of those that it has, as long as nothing is trained."""
     for name in names:
-        setattr(kind, name, PredictMethod(vars(kind)[name], of(recorder)))
+        if name in vars(kind):
+            setattr(kind, name, PredictMethod(vars(kind)[name], of(recorder)))
 
 
 def read_when_freed(kind: Any, watched: Fits) -> None:

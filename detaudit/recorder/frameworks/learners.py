@@ -110,6 +110,6 @@ def install(module: Any, recorder: Recorder) -> None:
         name, method, read = _LEARNERS[module.__name__]
         kind = getattr(module, name)
         hook_methods(kind, (method,), recorder)
-        hook_predictions(kind, [name for name in ("predict", "forecast") if name in vars(kind)], recorder)
+        hook_predictions(kind, ("predict", "forecast"), recorder)
     estimators.READERS["%s.%s" % (kind.__module__, kind.__qualname__)] = read
     read_when_freed(kind, fits.of(recorder))

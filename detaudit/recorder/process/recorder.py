@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
         lane: int
         owns_states: bool
+        steps: int
 
         @property
         def under_way(self) -> bool:

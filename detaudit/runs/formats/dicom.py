@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from detaudit.runs.formats import MOST_DEPTH, MOST_UNPACKED, Part, pieces, unique
+from detaudit.runs.formats import MOST_DEPTH, MOST_RATIO, MOST_UNPACKED, Part, pieces, unique
 from detaudit.runs.formats import values as single
 
 _PREAMBLE = 128
@@ -97,7 +97,8 @@ def _file(file: BinaryIO, size: int) -> Iterator[Part]:
         raise ValueError("its numbers are in the order that DICOM has given up")
     if syntax == _DEFLATED:
         unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
-        data = unpacker.decompress(file.read(), MOST_UNPACKED)
+        packed = file.read()
+        data = unpacker.decompress(packed, min(MOST_UNPACKED, MOST_RATIO * len(packed)))
         if not unpacker.eof:
             raise ValueError("it unpacks to too much, or ends early")
         file, size = BytesIO(data), len(data)
