@@ -619,7 +619,7 @@ _RUN_ID = re.compile(
     r"|(?<![A-Za-z0-9])(?=\d*[a-f])[0-9a-f]{5}(?=_\d{5}(?!\d))"  # of Ray Tune, before the number of the trial
     r"|(?:(?<=runs[/\\])|(?<=wandb[/\\])|(?<=sweeps[/\\]))(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{8}(?=[/\\]|$)"
 )
-_OID = re.compile(r"(?<![\w.])[0-2]\.\d{1,3}(?:\.\d{1,39}){0,18}\.\d{15,39}(?:\.\d{1,39})*(?![\w.])")
+OID = re.compile(r"(?<![\w.])[0-2]\.\d{1,3}(?:\.\d{1,39}){0,18}\.\d{15,39}(?:\.\d{1,39})*(?!\w|\.\d)")
 """A UID of DICOM that was made up, with a number that nobody counts to."""
 
 _LONGEST = 4096
@@ -1010,7 +1010,7 @@ def masked(text: str, facts: RunFacts) -> str:
             text = first.rpartition("/")[2]
         elif name in text:
             text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?!\w)", lambda _, first=first: first, text)  # type: ignore[misc]
-    for pattern in (UUID, BARE_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID, RANDOM_NAME, _OID):
+    for pattern in (UUID, BARE_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID, RANDOM_NAME, OID):
         text = pattern.sub(MASK, text)
     text = _PORT.sub(rf"\1{MASK}", text)
     if facts.pids:

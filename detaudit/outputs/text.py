@@ -27,7 +27,17 @@ import msgspec
 from detaudit import redact
 from detaudit.model.outputs import STDERR, STDOUT, OutputDifference, OutputKind, Role, RunFacts, Text, TextBlock
 from detaudit.outputs import measurements
-from detaudit.outputs.measurements import MASK, NOTHING, RESULT, Meaning, masked, meaning_of, number_role, with_unit
+from detaudit.outputs.measurements import (
+    MASK,
+    NOTHING,
+    OID,
+    RESULT,
+    Meaning,
+    masked,
+    meaning_of,
+    number_role,
+    with_unit,
+)
 
 NAME = "text.json"
 """The file beside the logs of a run that has its Text."""
@@ -257,7 +267,7 @@ _TOKEN = re.compile(
     | (?P<bare_uuid>{_BARE_UUID})  # in any of its digits: see _Parser
     | (?=[0-9.+\[-])(?:
       (?P<own>
-        {_UUID} | \b0x[0-9a-f]{{6,16}}\b  # see measurements.is_address
+        {_UUID} | {OID.pattern} | \b0x[0-9a-f]{{6,16}}\b  # see measurements.is_address
         | (?:(?<=started[ ])|(?<=daemon[ ]))[0-9]{{9,}}(?=\)>) | (?<![\w.])[0-9]{{12,15}}(?=:[ ]TensorSpec\()
         | (?<=[0-9]\.[0-9]\.[0-9]\.[0-9]',[ ])[0-9]+ | (?<=localhost:)[0-9]+ | (?<=[0-9]\.[0-9]\.[0-9]\.[0-9]:)[0-9]+
         | \[[ ]?[0-9]+:[0-9]{{2}}(?::[0-9]{{2}})?(?=[ ]?[<,])  # tqdm, which rich writes with more blanks

@@ -161,6 +161,10 @@ ZOO = {
     ],
     "pids": ["worker pid «4242¦5353» started", "(pid=«4242¦5353») hello", "PID: «77¦88»"],
     "ports": ["listening on http://localhost:«43211¦51233»/", "master 127.0.0.1:«29500¦31022»"],
+    "dicom": [
+        "wrote 1.2.826.0.1.3680043.8.498.«63091403682396636888725¦50787062950850043295251»",
+        "wrote out/2.25.«329800735698586629295641978511506172918¦132925110658790012345678».dcm",
+    ],
     "rates": ["«1234.5¦1300.1» images/sec", "speed «1.2k¦900» tok/s", "«45¦39» samples per second"],
     "memory": ["GPU mem «1234¦1300» MB", "max memory allocated: «2.1¦2.2»GB", "cpu «30¦50»%"],
     "dates": ["Tue Nov 25 08:«12:33¦14:33» 2025", "started at 08:«12:33¦14:33»", "runs/Nov25_08-«12-33_node17¦14-33_node18»"],  # noqa: E501

@@ -199,13 +199,18 @@ class _Reader:
 
 
 def _texts(name: str, kind: str, data: bytes) -> Iterator[Part]:
-    if not kind and not data.rstrip(b"\0 ").isascii():
-        yield single.opaque(name, data)
-        return
-    text = data.decode("utf-8", "backslashreplace").strip("\0 ")
+    if not kind:  # a text, or a number whose bytes are letters: nothing but a date is rewritten
+        text = data.removesuffix(b"\0").decode("latin-1")
+        if not (text.isascii() and text.isprintable()):
+            yield single.opaque(name, data)
+            return
+    else:
+        text = data.decode("utf-8", "backslashreplace").strip("\0 ")
     many = text.split("\\") if kind not in ("LT", "ST", "UR", "UT") else [text]
     for index, one in enumerate(many):
-        shown = single.printable(_dated(kind, one.strip()))
+        value = one.strip()
+        dated = _dated(kind, value)
+        shown = single.printable(one if dated == value and not kind else dated)
         yield single.number_or_text(name if len(many) == 1 else f"{name}.{index}", shown)
 
 

@@ -83,8 +83,16 @@ def test_what_is_made_up_for_each_file_is_an_identifier() -> None:
     facts = RunFacts(started=0.0, ended=1.0)
     for uid in UIDS:
         assert measurements.role("SOPInstanceUID", uid, facts) is Role.IDENTIFIER
+        assert measurements.masked(f"out/{uid}.dcm", facts) == f"out/{measurements.MASK}.dcm"
     for other in (EXPLICIT, "1.2.840.10008.5.1.4.1.1.66.4", "1.2345678901234567", "0.1.2.3"):
         assert measurements.role("x", other, facts) is Role.RESULT
+
+
+@pytest.mark.parametrize(("one", "other"), [(b"A\0\0\0", b"\0\0A\0"), (b"A\0", b"A "), (b"12\0\0", b"12")])
+def test_numbers_without_a_representation_are_apart(tmp_path: Path, one: bytes, other: bytes) -> None:
+    numbers = [element((0x0009, 0x0010), "", value, implicit=True) for value in (one, other)]
+    a, b = (written(tmp_path / value.hex(), image(IMPLICIT) + value) for value in numbers)
+    assert differing(a, b) == ["(0009,0010)"]
 
 
 def test_compressed_pixels(tmp_path: Path) -> None:
