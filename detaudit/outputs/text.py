@@ -329,15 +329,21 @@ _DIGITS = bytes(48 if 48 <= byte <= 57 else byte for byte in range(256))
 _AROUND = re.compile(r" ?\0 ?")
 _BLANK = re.compile(r"[ \t\u00a0]+")
 _DRAWN = re.compile(r"([-=_*#─━═╌.~+])\1{2,}|[\u2580-\u259f━╸╺▰▱ ]*[\u2580-\u259f━╸╺▰▱]+[\u2580-\u259f━╸╺▰▱ ]*")
-_OPENERS = " \t|│┃:=>~≈\"'([{<$@"
+_OPENERS = " \t|│┃┆║:=>~≈\"'([{<$@"
 _WRAPPER = re.compile(r"(?<![^\W_])(?:tensor|array|np\.\w+|numpy\.\w+|float\w*|int\w*|Decimal)\s*$")
-_DELIMITER = re.compile(r"(?<=\w)[\"']\s+|[,;|│┃()\[\]{}<>]|\s[-\u2013\u2014]\s|\s{2,}|\t|\. ")
+_DELIMITER = re.compile(r"(?<=\w)[\"']\s+|[,;|│┃┆║()\[\]{}<>]|\s[-\u2013\u2014]\s|\s{2,}|\t|\. ")
 _SINCE_1970 = re.compile(r"[0-9]{10}(?:[0-9]{3}|\.[0-9]+)$")
 _UNIT_IN_BRACKETS = re.compile(r"\s*[(\[](ms|s|secs?|seconds?|min|minutes?|h|hours?|MB|GB|MiB|GiB)[)\]]$")
 _LABEL_IN_BRACKETS = re.compile(r"(?<=\w)\s*[(\[]([^()\[\]]{2,20})[)\]]$")
 _AFTER_COUNT = re.compile(r"[\])]\s*[:=]\s*[(\[]?")  # eval_runtime [2]: (0.0214, 0.0259)
-_COLUMN = re.compile(r"\s{2,}|\t|[|│┃,]")
-_RULE = re.compile("[|│┃]")
+_COLUMN = re.compile(r"\s{2,}|\t|[|│┃┆║,]")
+_RULE = re.compile("[|│┃┆║]")
+_TYPE_OF_COLUMN = re.compile(
+    r"str|bool(ean)?|date|time|cat(egorical)?|enum|null|object|binary|blob|varchar|float|double|integer|bigint|hugeint"
+    r"|(u?int|float|[iuf])[0-9]+|(list|array|struct|datetime|duration|decimal|timestamp)\b.*"
+)
+"""What polars and DuckDB print below the names of columns."""
+
 _BYTES = re.compile(r"[kmgt]i?b|b|bytes", re.IGNORECASE)
 _EXTREME = re.compile(r"(max(imum)?|min(imum)?|peak|total|used|free|current|now)?( was| is)?", re.IGNORECASE)
 _CAPTION = re.compile(r"[\s\[]*[0-9:.,]+\s*-->\s*[0-9:.,]+")
@@ -351,7 +357,10 @@ _DIGIT_RUN = re.compile("[0-9]+")
 _TIME_COLUMN = re.compile(r"^\[(?:[0-9]{2}/[0-9]{2}/[0-9]{2} )?[0-9]{2}:[0-9]{2}:[0-9]{2}\](?= )")
 """What rich writes at the left of a line, and leaves out if the line before has the same time."""
 
-_ANY_DIGIT = re.compile("[0-9]")
+_DIGIT_ALONE = re.compile(r"(?<![\w@^.])(?<![A-Za-z]-)[0-9]")
+"""A digit that begins a number; those of ``f1``, ``p@10`` and ``f1-score`` do not."""
+
+_DIGIT_ALONE_IN_BYTES = re.compile(_DIGIT_ALONE.pattern.encode())
 _PROGRESS = re.compile(
     r"^\s*[0-9]{1,9}/[0-9]{1,9} [━╸╺.=>]+ \S.{0,40}?/step(?: - \w+: [-+]?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?)*"
     r"(?=[^\s0-9.-])"
@@ -490,10 +499,12 @@ def _shape(line: str) -> _Shape:
 def _columns(line: str) -> tuple[_Cell, ...]:
     """Return the names of columns that a line may have for the lines below it, () if it has none."""
     between = _COLUMN
+    if line.startswith("||"):  # as Jira draws a header
+        line = line.replace("||", "| ")
     if line.startswith("#"):  # as numpy.savetxt writes names, with a blank between
         line = f" {line[1:]}"
         between = _COLUMN if _COLUMN.search(line.strip()) else _BLANK
-    if len(line) > _LONGEST_HEADER or not between.search(line) or _ANY_DIGIT.search(line):
+    if len(line) > _LONGEST_HEADER or not between.search(line) or _DIGIT_ALONE.search(line):
         return ()
     cells, at = [], 0
     for part in (*between.finditer(line), None):
@@ -503,7 +514,15 @@ def _columns(line: str) -> tuple[_Cell, ...]:
             cells.append(_Cell(name, start, start + len(name), len(_RULE.findall(line, 0, start))))
         at = part.end() if part else at
     known = all(cell.name in ("%", "#") or any(map(str.isalpha, cell.name)) for cell in cells)
-    return tuple(cells) if known and len(cells) > 1 else ()
+    types = cells and cells[0].rules and all(_TYPE_OF_COLUMN.fullmatch(cell.name) for cell in cells)
+    return tuple(cells) if known and len(cells) > 1 and not types else ()
+
+
+def _named(columns: tuple[_Cell, ...], line: str) -> tuple[_Cell, ...]:
+    """Return columns with the digits of their names in a line, of which their shape has none."""
+    if not any("0" in cell.name for cell in columns):
+        return columns
+    return tuple(replace(cell, name=line[cell.start : cell.end]) for cell in columns)
 
 
 def _row_of(line: str, slots: list[_Slot]) -> int:
@@ -719,7 +738,7 @@ class _Parser:
             shape = self._shapes[template] = _shape(template)
         slots = shape.slots
         if shape.columns:
-            self._columns[len(shape.columns)] = shape.columns
+            self._columns[len(shape.columns)] = _named(shape.columns, line)
         elif shape.row_of and (columns := _table(self._columns, shape.row_of, len(slots), shape.leading)):
             slots = _of_row(slots, shape.leading, columns, len(line))
         elif shape.row_of and (columns := _below(self._columns.values(), slots, len(line))):
@@ -1223,7 +1242,7 @@ def _cut(text: str) -> str:
 
 def _says(line: _Parsed) -> bool:
     """Return whether a line says more than a rule or a bar, which are of one mark: a picture has several runs."""
-    drawn = line.words.strip("\0 █-=_*#+|│┃┏┓└┘╭╮╰╯─━═╌.~")
+    drawn = line.words.strip("\0 █-=_*#+|│┃┆║┏┓└┘╭╮╰╯─━═╌.~")
     return bool(drawn or line.results) or len({*line.words} & {*"#.*+"}) > 1
 
 
@@ -1513,7 +1532,7 @@ class _BytesParser:
         for row, template in zip(rows, b"\n".join(rows).translate(_DIGITS).split(b"\n"), strict=True):
             if not row:
                 self._columns.clear()
-            if b"0" in template or not row:
+            if not row or _DIGIT_ALONE_IN_BYTES.search(template):
                 continue
             columns = _columns(self._parser.line(row.decode("utf-8", "replace")).strip())
             if columns:
@@ -1558,7 +1577,7 @@ class _BytesParser:
             text = template.decode("utf-8", "surrogateescape")
             plan = self._plans[template] = _plan(_shape(text), text)
         if plan.columns:
-            self._columns[len(plan.columns)] = plan.columns
+            self._columns[len(plan.columns)] = _named(plan.columns, row.decode("utf-8", "surrogateescape"))
         elif plan.row_of and (columns := _table(self._columns, plan.row_of, len(plan.slots), plan.leading)):
             plan = self._of_table(plan, template, columns)
         if plan.word_spans:

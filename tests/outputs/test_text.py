@@ -592,6 +592,35 @@ def test_columns_are_told_by_their_rules() -> None:
     assert serious(differences(a, a.replace("10 ", "11 "))) == [(OutputKind.VALUE, "line 2, Calls", ("10", "11"))]
 
 
+TABLES = {
+    "blanks": "model     r2  fit_time\nridge  {}     {}",
+    "markdown": "| model | r2 | fit_time |\n|---|---|---|\n| forest5 | {} | {} |",
+    "polars": (
+        "┌───────┬─────┬──────────┐\n│ model ┆ r2  ┆ fit_time │\n│ ---   ┆ --- ┆ ---      │\n"
+        "│ str   ┆ f64 ┆ f64      │\n╞═══════╪═════╪══════════╡\n│ a5    ┆ {} ┆ {} │\n└───────┴─────┴──────────┘"
+    ),
+    "duckdb": "│  r2  │ fit_time │\n│ double │ double │\n├──────┼──────┤\n│ {} │ {} │",
+    "double": "║ model ║ r2 ║ fit_time ║\n║ a5 ║ {} ║ {} ║",
+    "jira": "|| model || r2 || fit_time ||\n| forest5 | {} | {} |",
+}
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=[*TABLES])
+@pytest.mark.parametrize("kept", [text.MOST_KEPT, 0])
+def test_names_of_columns_may_have_digits(table: str, kept: int) -> None:
+    texts = ("0.970204", "0.0764"), ("0.970204", "0.0832"), ("0.981782", "0.0764")
+    with mock.patch.object(text, "MOST_KEPT", kept):
+        one, slower, other = (recorded(table.format(*values).encode()) for values in texts)
+        assert not any(found.decides or found.open for found in compare(one, slower, STDOUT, A, B))
+        found = compare(one, other, STDOUT, A, B)[0]
+    assert found.decides and (found.at.endswith(", r2") or not kept)
+
+
+@pytest.mark.parametrize("header", ["epoch 1  loss 2", "12s  5MB", "2025-11-25T08:12  3e-4x"])
+def test_numbers_beside_words_are_no_names_of_columns(header: str) -> None:
+    assert serious(differences(f"{header}\n0.5  0.25", f"{header}\n0.5  0.75"))
+
+
 def test_columns_may_be_empty_in_a_row() -> None:
     table = [
         "  epoch    train_loss    valid_acc    cp     dur",

@@ -44,8 +44,12 @@ _GENERATORS = frozenset(
 _RECORDED_ELSEWHERE = frozenset(("flax", "jax", "keras", "scikeras", "skorch", "tensorflow", "tf_keras"))
 """Packages whose models are trained by a framework that the recorder hooks."""
 
-_NOT_LEARNED = ("seed", "seeds", "rng", "random_state", "_sklearn_version", "stop_words_id", "_mlflow_run_id")
-"""Ends of the names of attributes that hold a seed, a generator, a version, an address, or a name that MLflow gave."""
+_NOT_LEARNED = (
+    *("seed", "seeds", "rng", "random_state", "_sklearn_version", "stop_words_id", "_mlflow_run_id"),
+    "_skl_callbacks",
+)
+"""Ends of the names of attributes that hold a seed, a generator, a version, an address, a name that MLflow gave, or
+what callbacks of scikit-learn logged, with a UUID for each fit."""
 
 _OF_THE_DATA = frozenset(("n_features_in_", "feature_names_in_"))
 """What every estimator of scikit-learn notes of its data: an estimator that has no more than that learned nothing."""

@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 import types
 
-from ..process import frames, imports
+from ..process import imports
 from ..process.replace import replace
-from ..randomness import seeds
 from . import fits
 from .fits import FitMethod, PredictMethod, hook_functions, on_subclasses, read_when_freed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from types import FrameType, ModuleType
+    from types import ModuleType
     from typing import Any
 
     from ..process.recorder import Recorder
@@ -53,7 +52,6 @@ class SklearnWatcher:
         read_when_freed(base.BaseEstimator, self._fits)
         for name, hook in (
             ("sklearn.utils.parallel", self._tasks),
-            ("sklearn.utils.validation", self._generators),
             ("cloudpickle.cloudpickle", self._unpickling),
             ("joblib.externals.cloudpickle.cloudpickle", self._unpickling),
             ("sklearn.model_selection._validation", self._functions),
@@ -116,37 +114,6 @@ class SklearnWatcher:
             return _class_setstate
 
         replace(cloudpickle, "_class_setstate", make)
-
-    def _generators(self, validation: Any) -> None:
-        # Outside of fits: train_test_split and others take the global generator itself, not a function of its module.
-        # scikit-learn imports this module by itself, so others of it have the function by now.
-        sink = self._sink
-
-        def make(function: Callable[..., Any]) -> Callable[..., Any]:
-            def check_random_state(seed: Any) -> Any:
-                numpy = seeds.of_numpy()
-                if seed is None and numpy is not None and numpy.on and not fits.inside.now:
-                    frame = sys._getframe(1)
-                    sink.guarded("draw", lambda: numpy.called(_called(frame), frame))
-                return function(seed)
-
-            return check_random_state
-
-        original = validation.check_random_state
-        wrapped = replace(validation, "check_random_state", make)
-        for name, module in [*sys.modules.items()]:
-            if name.startswith("sklearn.") and vars(module).get("check_random_state") is original:
-                vars(module)["check_random_state"] = wrapped
-
-
-def _called(frame: FrameType | None) -> str:
-    """Return the name of the function of scikit-learn that other code called, and that called this frame."""
-    name = ""
-    while frame is not None and frames.top_module(frame) == "sklearn":
-        if frame.f_code.co_name != "wrapper":  # that checks parameters
-            name = frame.f_code.co_name
-        frame = frame.f_back
-    return "sklearn." + name
 
 
 def install(base: ModuleType, recorder: Recorder) -> None:

@@ -6,6 +6,7 @@ import _thread
 import os
 import sys
 import time
+import types
 
 from ... import wire
 from ..process import frames
@@ -310,6 +311,9 @@ def _setting(sink: Sink, what: str) -> Observer:
 _GENERATORS = {"random": lambda module: module._inst, "numpy.random": lambda module: module.mtrand._rand}
 """Module, and its generator, whose methods are the functions of the module."""
 
+_OF_PYTHON = ("random", "getrandbits")
+"""Methods of Python's generator by which all others draw."""
+
 _NOT_DRAWN = ("seed", "getstate", "setstate", "get_state", "set_state")
 
 _THROUGH = (
@@ -317,6 +321,9 @@ _THROUGH = (
     "imblearn", "scipy", "pandas", "skimage", "albumentations", "imgaug", "monai", "networkx", "umap",
 )  # fmt: skip
 """Libraries that draw data or weights for a script. Others may only draw a file name or a time to wait."""
+
+_DECORATORS = ("func", "inner", "wrapped", "decorated")
+"""What functions around a function are called, beside ``wrapper``."""
 
 _MOST_DRAWS = 1000
 
@@ -367,6 +374,8 @@ class _Generator:
     def __init__(self, module: Any, name: str, sink: Sink) -> None:
         self._module, self.name, self._sink = module, name, sink
         self._replaced: dict[str, _Drawing] = {}
+        self._methods: dict[str, Any] = {}
+        self._in_fit = 0
         self.on = False
 
     def watch(self) -> None:
@@ -378,6 +387,32 @@ class _Generator:
             if is_its and not isinstance(function, _Drawing):
                 self._replaced[name] = _Drawing(function, self)
                 setattr(self._module, name, self._replaced[name])
+        self._watch_methods(generator)
+
+    def _watch_methods(self, generator: Any) -> None:
+        """Wrap the methods of the generator itself, by which libraries draw that get it by ``check_random_state``."""
+
+        def watched(method: Callable[..., Any]) -> Callable[..., Any]:
+            def draw(which: Any, *args: Any, **kwargs: Any) -> Any:
+                if which is not generator or self._in_fit or not self.on:
+                    return method(which, *args, **kwargs)
+                return self.drawn(method, sys._getframe(1), (which, *args), kwargs)
+
+            for attribute in ("__name__", "__qualname__", "__doc__"):
+                setattr(draw, attribute, getattr(method, attribute, None))
+            return draw
+
+        if self.name == "random":
+            for name in _OF_PYTHON:
+                setattr(generator, name, types.MethodType(watched(getattr(type(generator), name)), generator))
+            return
+        methods = {
+            name: method
+            for name, method in vars(type(generator)).items()
+            if callable(method) and name[0] != "_" and name not in _NOT_DRAWN
+        }
+        set_in_c(type(generator), **{name: watched(method) for name, method in methods.items()})
+        self._methods.update(methods)
 
     def restore(self) -> None:
         """Restore the original functions."""
@@ -386,6 +421,12 @@ class _Generator:
             if vars(self._module).get(name) is ours:
                 setattr(self._module, name, ours.__wrapped__)
         self._replaced.clear()
+        generator = _GENERATORS[self.name](self._module)
+        if self._methods:
+            set_in_c(type(generator), **self._methods)
+            self._methods.clear()
+        for name in _OF_PYTHON if self.name == "random" else ():
+            vars(generator).pop(name, None)
 
     def drawn(self, function: Callable[..., Any], frame: FrameType, args: Any, kwargs: Any) -> Any:
         """Call the original function, and check who called it."""
@@ -404,19 +445,19 @@ class _Generator:
         user_frame = frames.user_frame(frame, _THROUGH)
         if user_frame is not None:
             self.restore()
-            what = name if "." in name else f"{self.name}.{name}"
+            what = _called(frame, user_frame) or f"{self.name}.{name}"
             write(self._sink, "unseeded", what, frames.location(user_frame), self.name)
 
-    def called(self, name: str, frame: FrameType) -> None:
-        """Check who called a function that draws from this generator, although not by a function of the module."""
-        if self.on:
-            self._observe(name, frame)
-
     def around(self, what: str, call: Callable[[], Any]) -> Any:
-        """Call a function, and record its line of user code if it drew from this generator while it was unseeded."""
-        unseeded = self.on and generators.state(self.name) == self._state
-        result = call()
-        if unseeded and self.on and generators.state(self.name) != self._state:
+        """Call what fits, and record its line of user code if it drew from this generator while it was unseeded."""
+        before = generators.state(self.name)
+        unseeded = self.on and before == self._state
+        self._in_fit += 1
+        try:
+            result = call()
+        finally:
+            self._in_fit -= 1
+        if unseeded and self.on and generators.state(self.name) != before:
             frame = frames.user_frame(sys._getframe(1))
             self.restore()
             if frame is not None:
@@ -427,6 +468,18 @@ class _Generator:
         if frames.is_imported(frame):
             generators.leave_out(self.name, self._state)
         self._state = generators.state(self.name)
+
+
+def _called(frame: FrameType | None, user_frame: FrameType) -> str:
+    """Return the function of a library that the user's line called, and that called this frame; "" if there is none."""
+    name = ""
+    while frame is not None and frame is not user_frame:
+        function = frame.f_code.co_name
+        decorates = function in _DECORATORS or "wrapper" in function or frame.f_code.co_filename[:1] == "<"
+        if not decorates and function[:1] not in ("_", "<"):
+            name = "%s.%s" % (frames.top_module(frame), function)
+        frame = frame.f_back
+    return name
 
 
 _watched: list[_Generator] = []

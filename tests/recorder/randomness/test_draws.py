@@ -70,7 +70,7 @@ def test_a_draw_of_an_unlisted_library_is_neither_recorded_nor_a_seed(random: An
     library(random, "filelock")()
     assert not sink.found
     library(random, "keras")()
-    assert recorded(sink) == [("unseeded", "random.random", __file__, "random")]
+    assert recorded(sink) == [("unseeded", "keras.draw", __file__, "random")]
 
 
 def test_the_functions_are_restored_after_many_draws_of_a_library(random: Any) -> None:
@@ -140,6 +140,59 @@ def test_numpy_s_global_generator(monkeypatch: pytest.MonkeyPatch, numpy: Any, r
     assert np.random.rand() == np.random.RandomState(0).rand()
     assert len(sink.found) == 1
     assert not generator.on
+
+
+LIBRARY = """
+import functools
+
+def decorated(function):
+    @functools.wraps(function)
+    def wrapper(*args):
+        return function(*args)
+    return wrapper
+
+@decorated
+def sample(generator):
+    return _draw(generator)
+
+def _draw(generator):
+    return generator.random()
+"""
+
+
+@pytest.mark.parametrize("name", ["random", "numpy.random"])
+def test_a_library_that_draws_from_the_generator_itself(
+    name: str, monkeypatch: pytest.MonkeyPatch, numpy: Any, random: Any
+) -> None:
+    module = random if name == "random" else numpy.random
+    for one in dir(module):
+        monkeypatch.setattr(module, one, getattr(module, one))  # so that it is restored
+    generator = random._inst if name == "random" else numpy.random.mtrand._rand
+    before = dict(vars(type(generator))), dict(getattr(generator, "__dict__", {}))
+    held: dict[str, Any] = {"__name__": "scipy.stats"}
+    exec(compile(LIBRARY, "/x/site-packages/scipy/stats.py", "exec"), held)
+    sink = Lines()
+    watched = seeds.watch_draws(module, name, sink)  # type: ignore[arg-type]
+    other = type(generator)(0)
+    assert other.random() == type(generator)(0).random()
+    held["sample"](other)
+    assert not sink.found
+    assert isinstance(held["sample"](generator), float)
+    assert recorded(sink) == [("unseeded", "scipy.sample", __file__, name)]
+    assert not watched.on
+    assert (dict(vars(type(generator))), dict(getattr(generator, "__dict__", {}))) == before
+    assert len(sink.found) == 1
+
+
+def test_a_fit_that_draws_is_named_by_itself(monkeypatch: pytest.MonkeyPatch, numpy: Any, random: Any) -> None:
+    for one in dir(numpy.random):
+        monkeypatch.setattr(numpy.random, one, getattr(numpy.random, one))  # so that it is restored
+    sink = Lines()
+    watched = seeds.watch_draws(numpy.random, "numpy.random", sink)  # type: ignore[arg-type]
+    watched.around("Forest.fit", lambda: None)
+    assert not sink.found
+    watched.around("Forest.fit", lambda: numpy.random.mtrand._rand.randint(5))
+    assert recorded(sink) == [("unseeded", "Forest.fit", __file__, "numpy.random")]
 
 
 def test_a_draw_of_a_library_that_is_imported_leaves_the_generator_untouched(

@@ -95,6 +95,7 @@ SAME: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a new generator": ({"g_": np.random.default_rng(1)}, {"g_": np.random.default_rng(2)}),
     "a seed": ({"_random_seed": 1}, {"_random_seed": 2}),
     "the address of the stop words": ({"_stop_words_id": 1}, {"_stop_words_id": 2}),
+    "what a callback logged": ({"_skl_callbacks": [{"run": "8e86"}]}, {"_skl_callbacks": [{"run": "43f6"}]}),
     "the run of MLflow": ({"_mlflow_run_id": "8e86"}, {"_mlflow_run_id": "43f6"}),
     "the time of a refit": ({"refit_time_": 1.0}, {"refit_time_": 2.0}),
     "the times of a search": ({"r_": {"mean_fit_time": [1.0]}}, {"r_": {"mean_fit_time": [2.0]}}),
