@@ -606,7 +606,7 @@ RANDOM_NAME = re.compile(r"(?<=\bT_)[0-9a-f]{5}(?=_|\b)|(?<=altair-viz-)[0-9a-f]
 _TEMPORARY = re.compile(
     r"(?:^|(?<=[/\\]))(?:tmp|temp)[-_.]?(?=[A-Za-z_]*[0-9])[A-Za-z0-9_]{6,12}\b|(?<=[/\\])tmp[a-z0-9_]{8}\b"
     r"|(?<=[/\\])(?:torchelastic|pymp|ray|joblib_memmapping_folder"
-    r"|torchinductor|ipykernel|wandb)[-_][\w-]+"
+    r"|torchinductor|ipykernel|wandb)[-_][\w-]+(?:(?<=[\w-]{8})/listener-\w{8}\b)?"
 )
 _VERSION = re.compile(r"(?<=[/\\])version_\d+\b|\bversion_\d+(?=[/\\])")
 _RUN_STAMP = re.compile(

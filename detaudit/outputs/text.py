@@ -277,7 +277,7 @@ _TOKEN = re.compile(
         (?<![0-9A-Za-z.])(?<![0-9]-)(?:[0-9]{{2}}[-_.][0-9]{{2}}[-_.][0-9]{{4}}[T_ -]{{1,2}}
           [0-9]{{2}}[-:._][0-9]{{2}}(?:[-:._][0-9]{{2}})?
           | [0-9]{{4}}[-_][0-9]{{2}}[-_][0-9]{{2}}[T_ -]{{1,2}}[0-9]{{6}})(?![0-9A-Za-z])
-        | (?<![0-9A-Za-z.])(?<![0-9]-)[0-9]{{4}}[-/._][0-9]{{2}}[-/._][0-9]{{2}}
+        | (?:(?<![0-9A-Za-z.])(?<![0-9]-)|(?<=UTC))[0-9]{{4}}[-/._][0-9]{{2}}[-/._][0-9]{{2}}
           (?:[T _/-]{{1,3}}[0-9]{{2}}[-:._][0-9]{{2}}(?:[-:._][0-9]{{2}}(?:[.,][0-9]{{1,9}}){{0,2}})?)?
           (?:Z|[ ]?[+-][0-9]{{2}}:?[0-9]{{2}}|[ ]UTC)?(?![\w])
         | (?<![0-9A-Za-z])[0-9]{{8}}[-_T]?[0-9]{{4,6}}(?:[-_][0-9a-z]{{8}}\b|Z)?(?![0-9A-Za-z])
@@ -310,7 +310,7 @@ _TOKEN = re.compile(
         | {_UUID} | (?<=/)version_[0-9]+\b | \bversion_[0-9]+(?=/)
         | (?<=/)(?:tmp|temp)[-_.]?(?=[a-z_]*[0-9])[a-z0-9_]{{6,12}}\b | (?<=/)tmp[a-z0-9_]{{8}}\b
         | (?<!best[ ])(?<!Best[ ])(?:runs?|run[ _]name|run[ _]id|wandb)[ :=/'"]{{1,4}}
-          (?P<run>[a-z]+-[a-z]+-[0-9]+|[0-9a-f]{{32}}|(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]{{8}})\b
+          (?P<run>[a-z]+-[a-z]+-[0-9]+|{_UUID}|[0-9a-f]{{32}}|(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]{{8}})\b
       )
       | (?P<iso_duration>PT[0-9.HMS]+(?![\w.]))
       | (?P<named_date>
@@ -739,7 +739,7 @@ class _Parser:
         slots = shape.slots
         if shape.columns:
             self._columns[len(shape.columns)] = _named(shape.columns, line)
-        elif shape.row_of and (columns := _table(self._columns, shape.row_of, len(slots), shape.leading)):
+        elif shape.row_of and (columns := _table(self._columns, shape.row_of, slots, shape.leading)):
             slots = _of_row(slots, shape.leading, columns, len(line))
         elif shape.row_of and (columns := _below(self._columns.values(), slots, len(line))):
             slots = _labeled(slots, columns, len(line))
@@ -805,12 +805,18 @@ _ZEROS = {ord(digit): "0" for digit in "123456789"}
 
 
 def _table(
-    known: Mapping[int, tuple[_Cell, ...]], columns: int, slots: int, leading: tuple[int, ...]
+    known: Mapping[int, tuple[_Cell, ...]], columns: int, slots: tuple[_Slot, ...], leading: tuple[int, ...]
 ) -> tuple[_Cell, ...] | None:
     """Return the names of the columns of a row, which may have an index without a name, None if none are known."""
     if leading and leading[0]:  # names of texts may have only one blank between them
-        return next((known[count] for count in range(columns, slots - 1, -1) if count in known), None)
-    return known.get(columns) or (known.get(columns - 1) if columns == slots else None)
+        return next((known[count] for count in range(columns, len(slots) - 1, -1) if count in known), None)
+    found = known.get(columns) or (known.get(columns - 1) if columns == len(slots) else None)
+    if found is None and slots[-1].rules:  # and cells that are empty
+        wider = [cells for count, cells in known.items() if count > columns]
+        found = next(
+            (cells for cells in wider if {slot.rules for slot in slots} <= {cell.rules for cell in cells}), None
+        )
+    return found
 
 
 def _below(headers: Iterable[tuple[_Cell, ...]], slots: tuple[_Slot, ...], length: int) -> tuple[_Cell, ...] | None:
@@ -1578,7 +1584,7 @@ class _BytesParser:
             plan = self._plans[template] = _plan(_shape(text), text)
         if plan.columns:
             self._columns[len(plan.columns)] = _named(plan.columns, row.decode("utf-8", "surrogateescape"))
-        elif plan.row_of and (columns := _table(self._columns, plan.row_of, len(plan.slots), plan.leading)):
+        elif plan.row_of and (columns := _table(self._columns, plan.row_of, plan.slots, plan.leading)):
             plan = self._of_table(plan, template, columns)
         if plan.word_spans:
             digits = [row[start:end].decode() for start, end in plan.word_spans]

@@ -48,6 +48,9 @@ _STATES = {("u1", (5056,)), ("u4", (624,))}
 _PYTHON_STATE = ("i8", (625,))
 _OF_RANDOM = re.compile(r"random|state|rng|seed|generator", re.IGNORECASE)
 _GENERATOR = re.compile(r"(^|[._])(p?rng|random_state|bit_generator|generator_state|seed_seq)", re.IGNORECASE)
+_LISTENER = "._listener_handle."
+"""Where scikit-learn's ``ScoringMonitor`` keeps the socket that it listened at, and its key."""
+
 _PLACE = re.compile(r"(?:^|(?<=: )|(?<=, ))(?:line|row) \d+(?:, |$)|#\d+$| at step -?\d+(?=$|\[|,|#\d+$)")
 """What says where a value is and not what it is."""
 
@@ -353,6 +356,8 @@ class _Values:
     def _role(self, part: Part, data: Digested) -> Role:
         if is_generator(part):
             return Role.GENERATOR
+        if _LISTENER in part.name:
+            return Role.IDENTIFIER
         if part.dtype in (NUMBER, TEXT):
             if part.text:
                 return self._noted(part.name, measurements.role(self._of(part.name), part.text, self._facts))

@@ -301,6 +301,10 @@ def test_a_line_that_is_not_in_the_columns_of_a_table_is_none_of_its_rows() -> N
             "new task id=offline-dee1d2588b4b4da0aaa086ec88aa6139",
             "new task id=offline-92753abbd017400b846e22173e5c9dc2",
         ),
+        (
+            "Log(run_id=24a04b53-b959-4dbf-a4df-c27b58356661, timestamp=UTC2025-11-25-08:12:33.253746)",
+            "Log(run_id=a22243a8-a38f-4b4b-9829-7559fa2ed31b, timestamp=UTC2025-11-25-08:14:13.723687)",
+        ),
     ],
 )
 def test_what_differs_and_is_no_result(a: str, b: str) -> None:
@@ -601,6 +605,7 @@ TABLES = {
     ),
     "duckdb": "│  r2  │ fit_time │\n│ double │ double │\n├──────┼──────┤\n│ {} │ {} │",
     "double": "║ model ║ r2 ║ fit_time ║\n║ a5 ║ {} ║ {} ║",
+    "an empty column": "│ model │ r2 │ fit_time │ best │\n│ a5 │ {} │ {} │      │",
     "jira": "|| model || r2 || fit_time ||\n| forest5 | {} | {} |",
 }
 

@@ -61,6 +61,7 @@ def test_a_file_has_the_digest_of_its_bytes_and_its_values(tmp_path: Path) -> No
         ("rng", torch.get_rng_state(), Role.GENERATOR),
         ("state", random.getstate(), Role.GENERATOR),
         ("random_state", 3, Role.RESULT),
+        ("model._listener_handle", ("/tmp/pymp-d5ebpfxk/listener-obx3geoc", b"key"), Role.IDENTIFIER),
     ],
 )
 def test_the_roles_of_values(name: str, value: Any, role: Role, tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def _seeding(sink: Sink, what: str, skip: int = 0, through: Container[str] | Non
         args, direct = args[skip:], frames.user_frame(frame, through)
         in_library = direct is None and through is not None and _seed(args, kwargs) is None
         user_frame = frames.user_frame(frame) if in_library else direct
-        if user_frame is None:
+        if user_frame is None or (in_library and _names_files(frame)):
             return
         (kind, value), location = _described(args, kwargs), frames.location(user_frame)
         takers = _takers(frame, user_frame) if kind == "unseeded" else []
@@ -202,6 +202,13 @@ def _seeding(sink: Sink, what: str, skip: int = 0, through: Container[str] | Non
             write(sink, kind, what, location, value, takers)
 
     return observe
+
+
+def _names_files(frame: FrameType | None) -> bool:
+    """Return whether ``tempfile`` made a generator, for the names of files."""
+    while frame is not None and frames.top_module(frame) == "random":
+        frame = frame.f_back
+    return frame is not None and frames.top_module(frame) == "tempfile"
 
 
 _TAKEN_AS = ("random_state", "random_seed", "seed", "rng", "rstate")

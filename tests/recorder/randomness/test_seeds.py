@@ -267,6 +267,28 @@ def test_what_libraries_take_a_seed_by_is_recorded_with_a_call_without_one(sink:
     ]
 
 
+NAMING = """
+class Search:
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self):
+        next(tempfile._get_candidate_names())
+        return random.Random()
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="code of older Pythons does not know its class")
+def test_a_generator_for_the_names_of_files_is_not_recorded(monkeypatch: pytest.MonkeyPatch, sink: Any) -> None:
+    monkeypatch.setattr(tempfile, "_name_sequence", None)
+    seeds.watch(random, "random", sink)
+    library = ModuleType("searching")
+    exec(compile(NAMING, "/lib/site-packages/searching.py", "exec"), vars(library))
+    vars(library).update(random=random, tempfile=tempfile)
+    library.Search().fit()
+    assert [line["takes"] for line in sink.found] == [["searching.Search(random_state)"]]
+
+
 STATES = """
 class Bagging:
     def __init__(self, n_models, seed=None):
