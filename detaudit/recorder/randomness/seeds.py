@@ -18,19 +18,12 @@ from ..training import generators
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
-    from typing import Any
-
-    from ..process.log import Sink
-    from ..process.recorder import Recorder
-
-if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
     from types import CodeType, FrameType
     from typing import Any, Optional
 
     from ..process.log import Sink
+    from ..process.recorder import Recorder
 
     Observer = Callable[[Optional[FrameType], tuple[Any, ...], dict[str, Any]], None]
 
@@ -323,11 +316,22 @@ _OF_PYTHON = ("random", "getrandbits")
 
 _NOT_DRAWN = ("seed", "getstate", "setstate", "get_state", "set_state")
 
-_THROUGH = (
+_DRAW_DATA = (
     "random", "numpy", "keras", "tf_keras", "tensorflow", "torchvision", "torchaudio", "torch_geometric", "sklearn",
     "imblearn", "scipy", "pandas", "skimage", "albumentations", "imgaug", "monai", "networkx", "umap",
 )  # fmt: skip
-"""Libraries that draw data or weights for a script. Others may only draw a file name or a time to wait."""
+"""Libraries that draw data or weights for a script by ``random``. Others may only draw a file name or a time to wait.
+"""
+
+
+class _Any:
+    """Contains the names of all libraries: what draws by NumPy draws data."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+_THROUGH: dict[str, Container[str]] = {"random": _DRAW_DATA, "numpy.random": _Any()}
 
 _DECORATORS = ("func", "inner", "wrapped", "decorated")
 """What functions around a function are called, beside ``wrapper``."""
@@ -449,7 +453,7 @@ class _Generator:
         if self._observed > _MOST_DRAWS or generators.state(self.name) != self._state:
             self.restore()
             return
-        user_frame = frames.user_frame(frame, _THROUGH)
+        user_frame = frames.user_frame(frame, _THROUGH[self.name])
         if user_frame is not None:
             self.restore()
             what = _called(frame, user_frame) or f"{self.name}.{name}"
