@@ -370,6 +370,13 @@ _PROGRESS = re.compile(
 It draws again when time has passed, and once more on a line of its own at the end of the epoch.
 """
 
+# https://github.com/microsoft/LightGBM/blob/master/src/io/dataset.cpp: what it times before it trains decides, and it
+# says so in two or three lines, always to stdout.
+_CHOSEN = re.compile(
+    r"^(?:\[LightGBM\] \[Info\] )?(?:Auto-choosing (?:row|col)-wise multi-threading, the overhead of testing was .*"
+    r"|You can set `force_(?:row|col)_wise=true` to remove the overhead\."
+    r"|And if memory is not enough, you can set `force_col_wise=true`\.)$"
+)
 _BAR = re.compile(
     r"^[^|\n]{0,80}?[0-9]{1,3}%\|[^|\n]{0,300}\|\s*([0-9.]+[kMG]?)/([0-9.]+[kMG]?) \[[^\]\n]{0,300}\](?=\S)"
 )
@@ -712,6 +719,8 @@ class _Parser:
             line = _PROGRESS.sub("", line, count=1)
         elif "%|" in line:
             line = _BAR.sub(lambda match: match[0] if match[1] == match[2] else "", line, count=1)
+        elif "wise" in line:
+            line = _CHOSEN.sub("", line)
         for pattern in self._ignored:
             line = pattern.sub("", line)
         for name in self._names:
@@ -1547,7 +1556,7 @@ class _BytesParser:
     def sums(self, rows: list[bytes]) -> _Sums:
         """Return the digest of some lines."""
         joined = b"\n".join(rows)
-        if self._ignored or any(name in joined for name in self._names):
+        if self._ignored or b"wise" in joined or any(name in joined for name in self._names):
             texts = (self._parser.line(row.decode("utf-8", "surrogateescape")) for row in rows)
             rows = [text.replace("\n", " ").encode("utf-8", "surrogateescape") for text in texts]
         rows = [row.strip() for row in rows]

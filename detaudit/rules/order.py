@@ -50,19 +50,46 @@ class SetOrder(Rule):
             return _as_waited_for(page, node)
         if not _unsortable(page, node):
             return Fix(_sorted(page, node))
-        start, end = page.span(node)
-        match node:
-            case ast.Set():
-                return Fix(((start, start + 1, "dict.fromkeys(["), (end - 1, end, "])")))
-            case ast.SetComp(generators=generators):
-                waits = any(part.is_async for part in generators) or any(
-                    isinstance(n, ast.Await) for n in ast.walk(node)
-                )
-                return UNSAFE if waits else Fix(((start, start + 1, "dict.fromkeys("), (end - 1, end, ")")))
-            case ast.Call(func=ast.Name(), args=[argument]) if not page.reader.is_set(argument):
-                return Fix(page.instead(node.func, "dict.fromkeys"))
-            case _:
+        return _keeping_order(page, node)
+
+
+def _keeping_order(page: SourceText, node: ast.expr) -> Fix:
+    """Return the fix that makes a set a dict, also where it is made, if it has a name and nothing needs a set."""
+    start, end = page.span(node)
+    match node:
+        case ast.Set():
+            return Fix(((start, start + 1, "dict.fromkeys(["), (end - 1, end, "])")))
+        case ast.SetComp(generators=generators):
+            waits = any(part.is_async for part in generators) or any(isinstance(n, ast.Await) for n in ast.walk(node))
+            return UNSAFE if waits else Fix(((start, start + 1, "dict.fromkeys("), (end - 1, end, ")")))
+        case ast.Call(func=ast.Name(), args=[argument]) if not page.reader.is_set(argument):
+            return Fix(page.instead(node.func, "dict.fromkeys"))
+        case ast.Name():
+            uses = [one for one in ast.walk(page.reader.tree) if isinstance(one, ast.Name) and one.id == node.id]
+            if not all(isinstance(one.ctx, ast.Store) or _is_only_read(page, one) for one in uses):
                 return UNSAFE
+            fixes = [UNSAFE if one is None else _keeping_order(page, one) for one in page.reader.values(node)]
+            edits = tuple(edit for one in fixes for edit in one.edits)
+            return Fix(edits) if all(one.edits for one in fixes) else UNSAFE
+        case _:
+            return UNSAFE
+
+
+_READ_BY = frozenset(("enumerate", "filter", "iter", "len", "list", "map", "reversed", "set", "sorted", "tuple", "zip"))
+"""Functions that take a dict as they take a set."""
+
+
+def _is_only_read(page: SourceText, name: ast.Name) -> bool:
+    """Return whether something is done with a set that can be done with the keys of a dict."""
+    match page.reader.parent(name):
+        case ast.For(iter=taken) | ast.comprehension(iter=taken):
+            return taken is name
+        case ast.Call(func=ast.Name(id=function)):
+            return function in _READ_BY
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[taken]):
+            return taken is name
+        case _:
+            return False
 
 
 def _as_waited_for(page: SourceText, done: ast.expr) -> Fix:

@@ -60,7 +60,7 @@ class Reader:
         return self.is_set(node) and self._in_order(node)
 
     def values(self, node: ast.expr) -> list[ast.expr | None]:
-        """Return everything that a name is bound to in this scope; None for a binding without an expression.
+        """Return everything that a name may be bound to here; None for a binding without an expression.
 
         That is, of a parameter, what all calls of its function pass, if the file shows that.
         """
@@ -171,7 +171,30 @@ class Reader:
         while name not in self._bound.get(scope, {}) and scope is not self.tree:
             scope = self.scope(scope)
         values = self._bound.get(scope, {}).get(name, [])
+        if len(values) > 1 and isinstance(node, ast.Name) and self.scope(node) is scope:
+            last = self._bound_last(node, scope)
+            values = [last] if last is not None else values
         return (scope, name), self._passed(scope, name) if values == [None] else values
+
+    def _bound_last(self, name: ast.Name, scope: ast.AST) -> ast.expr | None:
+        """Return what a name was bound to by an assignment that always comes before, with none that may be between."""
+        if any(isinstance(node, ast.Global) and name.id in node.names for node in ast.walk(self.tree)):
+            return None
+        child: ast.AST = name
+        while child is not scope:
+            parent = self._parents[child]
+            if isinstance(parent, ast.For | ast.AsyncFor | ast.While) and _rebinds(parent, name.id):
+                return None
+            for block in ("body", "orelse", "finalbody", "handlers"):
+                siblings = getattr(parent, block, None)
+                before = siblings[: siblings.index(child)] if isinstance(siblings, list) and child in siblings else []
+                last = next((one for one in reversed(before) if _rebinds(one, name.id)), None)
+                if isinstance(last, ast.Assign) and [ast.unparse(one) for one in last.targets] == [name.id]:
+                    return last.value
+                if last is not None:
+                    return None
+            child = parent
+        return None
 
     def _passed(self, function: ast.AST, name: str) -> list[ast.expr | None]:
         """Return what each call of a function at the top of a file passes to a parameter; None for what is unknown."""
@@ -245,6 +268,16 @@ class Reader:
                 return True
             case _:
                 return False
+
+
+def _rebinds(node: ast.AST, name: str) -> bool:
+    """Return whether something in a node binds a name, or deletes it."""
+    return any(
+        (isinstance(one, ast.Name) and one.id == name and not isinstance(one.ctx, ast.Load))
+        or (isinstance(one, ast.alias) and name in (one.name, one.asname))
+        or getattr(one, "name", None) == name
+        for one in ast.walk(node)
+    )
 
 
 def waiting(node: ast.expr | None) -> ast.Call | None:

@@ -283,6 +283,13 @@ def test_a_line_that_is_not_in_the_columns_of_a_table_is_none_of_its_rows() -> N
             "  model kernel       acc  fit_time\n0   svm    rbf  0.927225  3.116607",
             "  model kernel       acc  fit_time\n0   svm    rbf  0.927225  3.372961",
         ),
+        (
+            "[LightGBM] [Info] Auto-choosing col-wise multi-threading, the overhead of testing was 0.000063 seconds.\n"
+            "You can set `force_col_wise=true` to remove the overhead.",
+            "[LightGBM] [Info] Auto-choosing row-wise multi-threading, the overhead of testing was 0.000063 seconds.\n"
+            "You can set `force_row_wise=true` to remove the overhead.\n"
+            "And if memory is not enough, you can set `force_col_wise=true`.",
+        ),
         ("took 0.5s, 412153 effective words/s", "took 0.6s, 542322 effective words/s"),
         ("训练完成,耗时3.21秒", "训练完成,耗时13.5秒"),
         ("训练时间: 12.34秒", "训练时间: 12.35秒"),
