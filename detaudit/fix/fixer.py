@@ -226,8 +226,31 @@ class Fixer:
 
         A difference that shows in some runs only is gone by chance in a few others: then more runs have to match.
         """
-        first_left, needed = _first(self._trace), list(self._chosen)
-        for one in reversed(self._chosen):
+        first_left, chosen, refused = _first(self._trace), self._chosen, list(self._refused)
+        needed = self._needed(chosen, first_left)
+        runs = max((one.runs for one in needed), default=0)
+        known = len(self._trace.groups[0].runs) if self._trace is not None else 0
+        if len(needed) == len(chosen) and (first_left is not None or runs <= known):
+            self._settle(needed)
+            return
+        self._settle(needed, max(runs, self._request.settings.runs))
+        if first_left is not None or self._matches():
+            return
+        kept = [one.candidate for one in needed]
+        if any(one.until is not None for one in chosen if one.candidate not in kept):  # they may show further on
+            self._refused = refused
+            needed = self._needed([replace(one, until=None) for one in chosen], None)
+            self._settle(needed, max([self._request.settings.runs, *(one.runs for one in needed)]))
+        if not self._matches():  # what shows in some runs only was gone by chance
+            certain = [one for one in needed if one.runs <= needed_runs(EVIDENCE - 1, EVIDENCE - 1)]
+            self._refused += [(one, Refusal.RARE) for one in needed if one not in certain]
+            if len(certain) < len(needed):
+                self._settle(certain, self._request.settings.runs)
+
+    def _needed(self, chosen: list[Chosen], first_left: Difference | None) -> list[Chosen]:
+        """Return what of the changes is needed, with how runs differ without each; note why the others are not."""
+        needed = list(chosen)
+        for one in reversed(chosen):
             others = [other for other in needed if other is not one]
             if not self._make(others):  # another change stands on it
                 continue
@@ -244,17 +267,7 @@ class Fixer:
                 self._refused += [(one, Refusal.CHANCE)]
             else:
                 needed[needed.index(one)] = weighed
-        runs = max((one.runs for one in needed), default=0)
-        known = len(self._trace.groups[0].runs) if self._trace is not None else 0
-        if len(needed) < len(self._chosen) or (first_left is None and runs > known):
-            self._settle(needed, max(runs, self._request.settings.runs))
-            if first_left is None and not self._matches():  # what shows in some runs only was gone by chance
-                certain = [one for one in needed if one.runs <= needed_runs(EVIDENCE - 1, EVIDENCE - 1)]
-                self._refused += [(one, Refusal.RARE) for one in needed if one not in certain]
-                if len(certain) < len(needed):
-                    self._settle(certain, self._request.settings.runs)
-        else:
-            self._settle(needed)
+        return needed
 
     def _moves(self, group: Group, others: Sequence[Chosen], one: Chosen, first_left: Difference) -> bool:
         """Return whether what differs without a change is of the stage that is left, and elsewhere in other runs.

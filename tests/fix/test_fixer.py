@@ -170,6 +170,33 @@ def test_a_difference_that_moves_by_itself_was_moved_by_nothing(
     assert fixer._moves(group(without), [], Chosen(Candidate(), left, None), left) is moves
 
 
+def test_a_change_that_shows_only_further_on_is_weighed_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Together two changes ended a difference; without the second one, runs differ after those with a change end."""
+    left = Difference(rank=0, step=1, stage=Stage.UPDATE)
+    early, late = (Chosen(Candidate(flag=flag), left, Until(step=4)) for flag in ("early", "late"))
+    fixer = Fixer.__new__(Fixer)
+    fixer._chosen, fixer._refused, fixer._trace = [early, late], [], replace(NOTHING, groups=(group_of(1, 1),))
+    fixer._request = SimpleNamespace(settings=SimpleNamespace(runs=5))  # type: ignore[assignment]
+
+    def flags(chosen: Sequence[Chosen]) -> set[str]:
+        return {one.candidate.flag for one in chosen}
+
+    def tried(others: Sequence[Chosen], _: int, until: Until | None, **__: Any) -> Any:
+        differs = "early" not in flags(others) or ("late" not in flags(others) and until is None)
+        return SimpleNamespace(group=replace(group_of(*range(5) if differs else [1] * 5), first_difference=None))
+
+    def settle(chosen: list[Chosen], _: int | None = None) -> None:
+        fixer._chosen = chosen
+
+    monkeypatch.setattr(fixer, "_make", lambda _: True)
+    monkeypatch.setattr(fixer, "_tried", tried)
+    monkeypatch.setattr(fixer, "_settle", settle)
+    monkeypatch.setattr(fixer, "_matches", lambda: len(fixer._chosen) == 2)
+    fixer._weigh()
+    assert flags(fixer._chosen) == {"early", "late"}
+    assert fixer._refused == []
+
+
 @pytest.mark.parametrize(
     ("results", "expected"),
     [

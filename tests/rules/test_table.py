@@ -42,6 +42,30 @@ def test_the_example_of_a_rule_is_what_it_does(name: str, tmp_path: Path) -> Non
     assert after(rule, rule.after, tmp_path) == rule.after
 
 
+SETS = "models = {Ridge(1), Lasso(2)}\nfor n, model in enumerate(models):\n    model.fit(x, n)\n"
+AS_DICT = SETS.replace("{Ridge(1), Lasso(2)}", "dict.fromkeys([Ridge(1), Lasso(2)])")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (SETS, AS_DICT),
+        (f"models = [Ridge(0)]\nfit(*models)\n{SETS}print(len(models), tree in models)\n", None),
+        (f"models = [Ridge(0)]\nprint(len(models))\n{SETS}", f"models = [Ridge(0)]\nprint(len(models))\n{AS_DICT}"),
+        (f"{SETS}models.add(Tree())\n", None),
+        (f"{SETS}found = models | others\n", None),
+        (f"{SETS}save(models)\n", None),
+        (f"if x:\n    models = [Ridge(0)]\nelse:\n    {SETS.splitlines()[0]}\n" + SETS.partition("\n")[2], None),
+        (f"for again in range(2):\n    fit(*models)\n    models = [1]\n{SETS}", None),
+        (f"def more():\n    global models\n    models = [Tree()]\n\n\nmodels = []\nmore()\n{SETS}", None),
+    ],
+)
+def test_a_set_of_objects_with_a_name_is_changed_where_it_is_made(
+    text: str, expected: str | None, tmp_path: Path
+) -> None:
+    assert after(BY_NAME["set-order"], text, tmp_path) == (expected or text)
+
+
 def test_global_generators_are_seeded_below_the_imports(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(GLOBAL.before)
     tree = Tree(tmp_path, tmp_path, tmp_path / "results")
