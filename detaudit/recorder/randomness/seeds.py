@@ -386,7 +386,7 @@ class _Generator:
         self._module, self.name, self._sink = module, name, sink
         self._replaced: dict[str, _Drawing] = {}
         self._methods: dict[str, Any] = {}
-        self._in_fit = 0
+        self._inside = 0
         self.on = False
 
     def watch(self) -> None:
@@ -405,7 +405,7 @@ class _Generator:
 
         def watched(method: Callable[..., Any]) -> Callable[..., Any]:
             def draw(which: Any, *args: Any, **kwargs: Any) -> Any:
-                if which is not generator or self._in_fit or not self.on:
+                if which is not generator or self._inside or not self.on:
                     return method(which, *args, **kwargs)
                 return self.drawn(method, sys._getframe(1), (which, *args), kwargs)
 
@@ -442,9 +442,11 @@ class _Generator:
     def drawn(self, function: Callable[..., Any], frame: FrameType, args: Any, kwargs: Any) -> Any:
         """Call the original function, and check who called it."""
         self._sink.guarded("draw", lambda: self._observe(function.__name__, frame))
+        self._inside += 1  # such as shuffle, which draws a number for each element
         try:
             return function(*args, **kwargs)
         finally:
+            self._inside -= 1
             if self.on:
                 self._sink.guarded("draw", lambda: self._keep(frame))
 
@@ -463,11 +465,11 @@ class _Generator:
         """Call what fits, and record its line of user code if it drew from this generator while it was unseeded."""
         before = generators.state(self.name)
         unseeded = self.on and before == self._state
-        self._in_fit += 1
+        self._inside += 1
         try:
             result = call()
         finally:
-            self._in_fit -= 1
+            self._inside -= 1
         if unseeded and self.on and generators.state(self.name) != before:
             frame = frames.user_frame(sys._getframe(1))
             self.restore()

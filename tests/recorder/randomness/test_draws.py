@@ -83,6 +83,17 @@ def test_the_functions_are_restored_after_many_draws_of_a_library(random: Any) -
     assert random.random is before
 
 
+def test_a_shuffle_of_a_library_is_one_draw(random: Any) -> None:
+    sink = Lines()
+    watched = seeds.watch_draws(random, "random", sink)  # type: ignore[arg-type]
+    held: dict[str, Any] = {"random": random, "__name__": "filelock"}
+    exec(compile("def mix(): random.shuffle([*range(5000)])", "/x/site-packages/filelock/names.py", "exec"), held)
+    held["mix"]()
+    assert watched.on
+    random.random()
+    assert recorded(sink) == [("unseeded", "random.random", __file__, "random")]
+
+
 def test_a_replacement_behaves_like_the_original(random: Any) -> None:
     original, method = random.random, random.shuffle
     seeds.watch_draws(random, "random", Lines())  # type: ignore[arg-type]
