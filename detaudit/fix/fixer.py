@@ -23,6 +23,7 @@ from detaudit.launch.target import Target
 from detaudit.model import (
     SCHEMA_VERSION,
     UNHOOKED,
+    Culprit,
     Difference,
     Fix,
     Group,
@@ -391,12 +392,24 @@ class Fixer:
             variables=variables,
             refused=self._refusals(),
             diff=self._diff(),
-            culprit=None if matches or trace is None else trace.culprit,
+            culprit=None if matches or trace is None else self._left(trace.culprit),
             narrowed_to=None if matches or trace is None else trace.narrowed_to,
             rounds=self._rounds,
             total_runs=self._runs,
             applied=self._applied,
         )
+
+    def _left(self, culprit: Culprit | None) -> Culprit | None:
+        """Return a culprit without a draw that is not why: a seed for its generators was tried, and moved nothing."""
+        tried = [one for one, why in self._refused if why is Refusal.NO_EFFECT and one.without == _first(self._trace)]
+        flags = [
+            self._request.catalogue.get(change.flag) for one in tried for change in one.candidate.changes if change.flag
+        ]
+        seeded = {name.removesuffix(".seed") for flag in flags for name in flag.call}
+        if culprit is None or culprit.source is None or not culprit.source.generators:
+            return culprit
+        seeds = set(culprit.source.generators) <= seeded
+        return structs.replace(culprit, source=None, flags=()) if seeds else culprit
 
     def _refusals(self) -> tuple[Refused, ...]:
         """Return what was tried in vain, each once, without what helped together with others."""

@@ -26,6 +26,7 @@ from detaudit.model import (
     Explanation,
     FlagFix,
     Group,
+    Refusal,
     Run,
     RunRecord,
     Source,
@@ -168,6 +169,30 @@ def test_a_difference_that_moves_by_itself_was_moved_by_nothing(
     monkeypatch.setattr(fixer, "_tried", lambda *_, **__: SimpleNamespace(group=group(again)))
     left = Difference(rank=0, step=49, stage=stage)
     assert fixer._moves(group(without), [], Chosen(Candidate(), left, None), left) is moves
+
+
+@pytest.mark.parametrize(
+    ("flag", "why", "left"),
+    [
+        ("numpy-seed", Refusal.NO_EFFECT, False),
+        ("python-random-seed", Refusal.NO_EFFECT, True),
+        ("numpy-seed", Refusal.FAILS, True),
+    ],
+)
+def test_a_draw_is_not_why_if_its_seed_moves_nothing(flag: str, why: Refusal, left: bool) -> None:
+    draw = Source(file="t.py", line=3, kind=SourceKind.UNSEEDED, call="GridSearchCV.fit", generators=("numpy.random",))
+    culprit = next(one.culprit for one in TRACES.values() if one.culprit is not None)
+    trace = next(one for one in TRACES.values() if one.groups[0].first_difference is not None)
+    first = trace.groups[0].first_difference
+    fixer = Fixer.__new__(Fixer)
+    fixer._request = SimpleNamespace(catalogue=load_catalogue())  # type: ignore[assignment]
+    fixer._trace = trace
+    change = Change("t.py", 0, (), ("np.random.seed(0)",), flag=flag)
+    assert first is not None
+    fixer._refused = [(Chosen(Candidate((change,)), first.difference, None), why)]
+    found = fixer._left(replace(culprit, source=draw, flags=(FlagFix(flag="numpy-seed", title="Seed"),)))
+    assert found is not None
+    assert (found.source is not None, bool(found.flags)) == (left, left)
 
 
 def test_a_change_that_shows_only_further_on_is_weighed_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
