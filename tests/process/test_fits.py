@@ -182,8 +182,10 @@ def test_an_estimator_that_is_changed_after_its_fit_is_compared_as_it_is_at_the_
 
 NEUTRAL = """
     import inspect, pickle
-    import cloudpickle
+    import cloudpickle, sklearn
     from sklearn.base import BaseEstimator, clone
+    from sklearn.exceptions import UnsetMetadataPassedError
+    from sklearn.preprocessing import StandardScaler
     from sklearn.ensemble import RandomForestClassifier, VotingClassifier
     from sklearn.pipeline import Pipeline
 
@@ -199,6 +201,15 @@ NEUTRAL = """
     print(b"detaudit" in cloudpickle.dumps(model), cloudpickle.loads(cloudpickle.dumps(Mean))().fit(x).mean_)
     print(Mean.fit(model, x).mean_, clone(model), pickle.loads(pickle.dumps(model.fit))(x, weight=2).mean_)
     print(hasattr(Pipeline([("one", model)]), "fit_predict"), hasattr(model, "partial_fit"))
+    print(inspect.isfunction(Mean.fit), model.fit.__code__.co_varnames, Mean.fit is Mean.fit)
+    with sklearn.config_context(enable_metadata_routing=True):
+        print(sorted(Mean().get_metadata_routing().fit.requests))
+        scaled = Pipeline([("scale", StandardScaler()), ("mean", Mean().set_fit_request(weight=True))])
+        print(scaled.fit(x + 1, weight=3)["mean"].mean_)
+        try:
+            Pipeline([("mean", Mean())]).fit(x, weight=3)
+        except UnsetMetadataPassedError as error:
+            print(error)
     try:
         model.fit()
     except TypeError as error:

@@ -300,6 +300,7 @@ class FitMethod:
 
     def __init__(self, function: Any, watched: Fits, *, returns: bool = False) -> None:
         self.__wrapped__, self._watched, self._returns = function, watched, returns
+        self._function: Any = None
         self.__name__ = ""
         for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(self, attribute, getattr(function, attribute, None))
@@ -320,7 +321,23 @@ class FitMethod:
         return _noting_draws(name, call)
 
     def __get__(self, estimator: Any, kind: Any = None) -> Any:
-        return self if estimator is None else types.MethodType(self, estimator)
+        return types.MethodType(self, estimator) if estimator is not None else self._of_class()
+
+    def _of_class(self) -> Any:
+        """Return the method as one gets it from its class: scikit-learn routes metadata only to what is a function."""
+        if self._function is None:
+
+            def method(*args: Any, **kwargs: Any) -> Any:
+                return self(*args, **kwargs)
+
+            for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
+                setattr(method, attribute, getattr(self.__wrapped__, attribute, None))
+            method.__dict__.update(getattr(self.__wrapped__, "__dict__", {}), __wrapped__=self.__wrapped__)
+            self._function = method
+        return self._function
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__wrapped__, name)  # such as __code__
 
     def __reduce__(self) -> Any:
         return copy.copy, (self.__wrapped__,)  # which returns a function itself
