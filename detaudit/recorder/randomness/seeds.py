@@ -386,7 +386,7 @@ class _Generator:
         self._module, self.name, self._sink = module, name, sink
         self._replaced: dict[str, _Drawing] = {}
         self._methods: dict[str, Any] = {}
-        self._inside = 0
+        self._of_thread = _thread._local()
         self.on = False
 
     def watch(self) -> None:
@@ -405,12 +405,13 @@ class _Generator:
 
         def watched(method: Callable[..., Any]) -> Callable[..., Any]:
             def draw(which: Any, *args: Any, **kwargs: Any) -> Any:
-                if which is not generator or self._inside or not self.on:
+                if which is not generator or not self.on or self._is_inside:
                     return method(which, *args, **kwargs)
                 return self.drawn(method, sys._getframe(1), (which, *args), kwargs)
 
             for attribute in ("__name__", "__qualname__", "__doc__"):
                 setattr(draw, attribute, getattr(method, attribute, None))
+            draw.__module__ = type(generator).__module__  # where pickle finds it
             return draw
 
         if self.name == "random":
@@ -442,13 +443,23 @@ class _Generator:
     def drawn(self, function: Callable[..., Any], frame: FrameType, args: Any, kwargs: Any) -> Any:
         """Call the original function, and check who called it."""
         self._sink.guarded("draw", lambda: self._observe(function.__name__, frame))
-        self._inside += 1  # such as shuffle, which draws a number for each element
         try:
-            return function(*args, **kwargs)
+            return self._within(lambda: function(*args, **kwargs))  # shuffle draws a number for each element
         finally:
-            self._inside -= 1
             if self.on:
                 self._sink.guarded("draw", lambda: self._keep(frame))
+
+    @property
+    def _is_inside(self) -> bool:
+        return getattr(self._of_thread, "inside", False)
+
+    def _within(self, call: Callable[[], Any]) -> Any:
+        """Call what draws, or fits: what this thread draws in it is no draw of its own."""
+        before, self._of_thread.inside = self._is_inside, True
+        try:
+            return call()
+        finally:
+            self._of_thread.inside = before
 
     def _observe(self, name: str, frame: FrameType) -> None:
         self._observed += 1
@@ -465,11 +476,7 @@ class _Generator:
         """Call what fits, and record its line of user code if it drew from this generator while it was unseeded."""
         before = generators.state(self.name)
         unseeded = self.on and before == self._state
-        self._inside += 1
-        try:
-            result = call()
-        finally:
-            self._inside -= 1
+        result = self._within(call)
         if unseeded and self.on and generators.state(self.name) != before:
             frame = frames.user_frame(sys._getframe(1))
             self.restore()

@@ -184,8 +184,9 @@ def test_a_library_that_draws_from_the_generator_itself(
     exec(compile(LIBRARY, "/x/site-packages/scipy/stats.py", "exec"), held)
     sink = Lines()
     watched = seeds.watch_draws(module, name, sink)  # type: ignore[arg-type]
-    other = type(generator)(0)
-    assert other.random() == type(generator)(0).random()
+    kind, other = type(generator), type(generator)(0)
+    assert other.random() == kind(0).random()
+    assert pickle.loads(pickle.dumps(other.random))() == pickle.loads(pickle.dumps(kind.random))(other)
     held["sample"](other)
     assert not sink.found
     assert isinstance(held["sample"](generator), float)
