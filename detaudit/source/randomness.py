@@ -87,7 +87,9 @@ class Reader:
                 self._bind_target(target, value)
             case ast.For(target=target) | ast.AsyncFor(target=target) | ast.comprehension(target=target):
                 self._bind_target(target, None)
-            case ast.arg(arg=name):
+            case ast.withitem(optional_vars=ast.expr() as target):
+                self._bind_target(target, None)
+            case ast.arg(arg=name) | ast.ExceptHandler(name=str() as name):
                 self._bind_name(self.scope(node), name, None)
             case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
                 self._loads.setdefault(name, []).append(node)
@@ -183,16 +185,16 @@ class Reader:
         child: ast.AST = name
         while child is not scope:
             parent = self._parents[child]
-            if isinstance(parent, ast.For | ast.AsyncFor | ast.While) and _rebinds(parent, name.id):
+            unsure = parent.test if isinstance(parent, ast.If) else parent if parent is not scope else None
+            if unsure is not None and _rebinds(unsure, name.id):  # a loop, a try, a with, a comprehension
                 return None
-            for block in ("body", "orelse", "finalbody", "handlers"):
-                siblings = getattr(parent, block, None)
-                before = siblings[: siblings.index(child)] if isinstance(siblings, list) and child in siblings else []
-                last = next((one for one in reversed(before) if _rebinds(one, name.id)), None)
-                if isinstance(last, ast.Assign) and [ast.unparse(one) for one in last.targets] == [name.id]:
-                    return last.value
-                if last is not None:
-                    return None
+            blocks = [getattr(parent, block, None) for block in ("body", "orelse")]
+            before = next((one[: one.index(child)] for one in blocks if isinstance(one, list) and child in one), [])
+            last = next((one for one in reversed(before) if _rebinds(one, name.id)), None)
+            if isinstance(last, ast.Assign) and [ast.unparse(one) for one in last.targets] == [name.id]:
+                return last.value
+            if last is not None:
+                return None
             child = parent
         return None
 
