@@ -376,6 +376,35 @@ class _Drawing:
         return repr(self.__wrapped__)
 
 
+class _DrawingMethod:
+    """Replaces a method of a class of generators. It is pickled as the original one, which others than ours call."""
+
+    def __init__(self, kind: Any, name: str, watched: _Generator) -> None:
+        self.__wrapped__, self._kind, self._watched = getattr(kind, name), kind, watched
+        for attribute in ("__name__", "__qualname__", "__doc__"):
+            setattr(self, attribute, getattr(self.__wrapped__, attribute, None))
+
+    def __call__(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
+        if not self._watched.observes(generator):
+            return self.__wrapped__(generator, *args, **kwargs)
+        return self._watched.drawn(self.__wrapped__, sys._getframe(1), (generator, *args), kwargs)
+
+    def __get__(self, generator: Any, kind: Any = None) -> Any:
+        return self if generator is None else types.MethodType(self, generator)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__wrapped__, name)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __reduce__(self) -> Any:
+        return getattr, (self._kind, self.__wrapped__.__name__)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
 class _Generator:
     """Wraps the functions of one module until user code draws from the generator, or seeds it.
 
@@ -384,6 +413,7 @@ class _Generator:
 
     def __init__(self, module: Any, name: str, sink: Sink) -> None:
         self._module, self.name, self._sink = module, name, sink
+        self._generator = _GENERATORS[name](module)
         self._replaced: dict[str, _Drawing] = {}
         self._methods: dict[str, Any] = {}
         self._of_thread = _thread._local()
@@ -392,38 +422,26 @@ class _Generator:
     def watch(self) -> None:
         """Wrap the functions that draw. The present state of the generator counts as unseeded."""
         self.on, self._observed, self._state = True, 0, generators.state(self.name)
-        generator = _GENERATORS[self.name](self._module)
         for name, function in list(vars(self._module).items()):
-            is_its = getattr(function, "__self__", None) is generator and name not in _NOT_DRAWN
+            is_its = getattr(function, "__self__", None) is self._generator and name not in _NOT_DRAWN
             if is_its and not isinstance(function, _Drawing):
                 self._replaced[name] = _Drawing(function, self)
                 setattr(self._module, name, self._replaced[name])
-        self._watch_methods(generator)
+        self._watch_methods()
 
-    def _watch_methods(self, generator: Any) -> None:
+    def _watch_methods(self) -> None:
         """Wrap the methods of the generator itself, by which libraries draw that get it by ``check_random_state``."""
-
-        def watched(method: Callable[..., Any]) -> Callable[..., Any]:
-            def draw(which: Any, *args: Any, **kwargs: Any) -> Any:
-                if which is not generator or not self.on or self._is_inside:
-                    return method(which, *args, **kwargs)
-                return self.drawn(method, sys._getframe(1), (which, *args), kwargs)
-
-            for attribute in ("__name__", "__qualname__", "__doc__"):
-                setattr(draw, attribute, getattr(method, attribute, None))
-            draw.__module__ = type(generator).__module__  # where pickle finds it
-            return draw
-
+        generator = self._generator
         if self.name == "random":
             for name in _OF_PYTHON:
-                setattr(generator, name, types.MethodType(watched(getattr(type(generator), name)), generator))
+                setattr(generator, name, types.MethodType(_DrawingMethod(type(generator), name, self), generator))
             return
         methods = {
             name: method
             for name, method in vars(type(generator)).items()
-            if callable(method) and name[0] != "_" and name not in _NOT_DRAWN
+            if callable(method) and name[0] != "_" and name not in (*_NOT_DRAWN, *self._methods)
         }
-        set_in_c(type(generator), **{name: watched(method) for name, method in methods.items()})
+        set_in_c(type(generator), **{name: _DrawingMethod(type(generator), name, self) for name in methods})
         self._methods.update(methods)
 
     def restore(self) -> None:
@@ -433,12 +451,11 @@ class _Generator:
             if vars(self._module).get(name) is ours:
                 setattr(self._module, name, ours.__wrapped__)
         self._replaced.clear()
-        generator = _GENERATORS[self.name](self._module)
         if self._methods:
-            set_in_c(type(generator), **self._methods)
+            set_in_c(type(self._generator), **self._methods)
             self._methods.clear()
         for name in _OF_PYTHON if self.name == "random" else ():
-            vars(generator).pop(name, None)
+            vars(self._generator).pop(name, None)
 
     def drawn(self, function: Callable[..., Any], frame: FrameType, args: Any, kwargs: Any) -> Any:
         """Call the original function, and check who called it."""
@@ -452,6 +469,10 @@ class _Generator:
     @property
     def _is_inside(self) -> bool:
         return getattr(self._of_thread, "inside", False)
+
+    def observes(self, generator: Any) -> bool:
+        """Return whether a draw from this generator counts: it is the global one, and unseeded as far as is known."""
+        return self.on and generator is self._generator and not self._is_inside
 
     def _within(self, call: Callable[[], Any]) -> Any:
         """Call what draws, or fits: what this thread draws in it is no draw of its own."""

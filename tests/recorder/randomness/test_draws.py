@@ -188,10 +188,12 @@ def test_a_library_that_draws_from_the_generator_itself(
     assert other.random() == kind(0).random()
     assert pickle.loads(pickle.dumps(other.random))() == pickle.loads(pickle.dumps(kind.random))(other)
     held["sample"](other)
+    taken = kind.random
     assert not sink.found
     assert isinstance(held["sample"](generator), float)
     assert recorded(sink) == [("unseeded", "scipy.sample", __file__, name)]
     assert not watched.on
+    assert pickle.loads(pickle.dumps(taken)) is kind.random
     assert (dict(vars(type(generator))), dict(getattr(generator, "__dict__", {}))) == before
     assert len(sink.found) == 1
 
