@@ -337,6 +337,8 @@ _DECORATORS = ("func", "inner", "wrapped", "decorated")
 """What functions around a function are called, beside ``wrapper``."""
 
 _MOST_DRAWS = 1000
+_MOST_OTHERS = 20_000
+"""Draws from other generators than the global one, each of which takes a microsecond more as long as it is watched."""
 
 
 class _Drawing:
@@ -417,6 +419,7 @@ class _Generator:
         self._replaced: dict[str, _Drawing] = {}
         self._methods: dict[str, Any] = {}
         self._of_thread = _thread._local()
+        self._others = 0
         self.on = False
 
     def watch(self) -> None:
@@ -451,11 +454,14 @@ class _Generator:
             if vars(self._module).get(name) is ours:
                 setattr(self._module, name, ours.__wrapped__)
         self._replaced.clear()
-        if self._methods:
-            set_in_c(type(self._generator), **self._methods)
-            self._methods.clear()
+        self._restore_methods()
         for name in _OF_PYTHON if self.name == "random" else ():
             vars(self._generator).pop(name, None)
+
+    def _restore_methods(self) -> None:
+        methods, self._methods = self._methods, {}
+        if methods:
+            set_in_c(type(self._generator), **methods)
 
     def drawn(self, function: Callable[..., Any], frame: FrameType, args: Any, kwargs: Any) -> Any:
         """Call the original function, and check who called it."""
@@ -472,7 +478,12 @@ class _Generator:
 
     def observes(self, generator: Any) -> bool:
         """Return whether a draw from this generator counts: it is the global one, and unseeded as far as is known."""
-        return self.on and generator is self._generator and not self._is_inside
+        if generator is self._generator:
+            return self.on and not self._is_inside
+        self._others += 1
+        if self._others == _MOST_OTHERS:
+            self._sink.guarded("draw", self._restore_methods)
+        return False
 
     def _within(self, call: Callable[[], Any]) -> Any:
         """Call what draws, or fits: what this thread draws in it is no draw of its own."""

@@ -198,6 +198,24 @@ def test_a_library_that_draws_from_the_generator_itself(
     assert len(sink.found) == 1
 
 
+def test_many_draws_from_other_generators_restore_the_methods(
+    monkeypatch: pytest.MonkeyPatch, numpy: Any, random: Any
+) -> None:
+    for one in dir(numpy.random):
+        monkeypatch.setattr(numpy.random, one, getattr(numpy.random, one))  # so that it is restored
+    sink, kind = Lines(), numpy.random.RandomState
+    before, drawn = dict(vars(kind)), [kind(0).random_sample() for _ in range(3)]
+    monkeypatch.setattr(seeds, "_MOST_OTHERS", 3)
+    watched = seeds.watch_draws(numpy.random, "numpy.random", sink)  # type: ignore[arg-type]
+    assert [kind(0).random_sample() for _ in range(2)] == drawn[:2]
+    assert dict(vars(kind)) != before
+    assert kind(0).random_sample() == drawn[2]
+    assert dict(vars(kind)) == before
+    assert watched.on
+    numpy.random.random()
+    assert recorded(sink) == [("unseeded", "numpy.random.random", __file__, "numpy.random")]
+
+
 def test_a_fit_that_draws_is_named_by_itself(monkeypatch: pytest.MonkeyPatch, numpy: Any, random: Any) -> None:
     for one in dir(numpy.random):
         monkeypatch.setattr(numpy.random, one, getattr(numpy.random, one))  # so that it is restored
