@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from detaudit.runs.formats import MOST_DEPTH, Part, Start, extents, number, opaque, text, unique
+from detaudit.runs.formats.values import printable
 
 MOST_BYTES = 2**31
 MOST_VALUES = 4_000_000
@@ -109,7 +110,7 @@ class _Reader:
         if not (0xA0 <= kind <= 0xBF or kind in _SIZED or kind < 0x80 or kind >= 0xE0 or kind in _INTEGERS):
             raise ValueError("a key in it is neither a text nor a number")
         part = self._single("", kind)
-        return part.text or b"".join(part.pieces).hex()
+        return printable(part.text) or b"".join(part.pieces).hex()
 
     def _single(self, name: str, kind: int) -> Part:
         """Return a number, a text, or bytes."""

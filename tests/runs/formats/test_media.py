@@ -5,7 +5,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.runs.formats.reading import SAMPLES, differing, is_refused_or_read, mutated, mutations, parts, written
@@ -119,6 +119,7 @@ def test_pixels_count_however_they_are_compressed(tmp_path: Path) -> None:
 
 
 @given(st.sampled_from(sorted(MADE)), mutations())
+@example("png", [(3, 162), (21, 256)])  # MessagePack, by its bytes, with a key that ends a line
 def test_a_damaged_image_is_refused_or_read(
     tmp_path_factory: pytest.TempPathFactory, kind: str, changes: list[tuple[int, int]]
 ) -> None:
