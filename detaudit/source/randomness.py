@@ -41,6 +41,8 @@ class Reader:
         self._sorted: set[tuple[ast.AST, str]] = set()
         self._loads: dict[str, list[ast.Name | ast.Attribute]] = {}
         self._functions: dict[str, list[ast.FunctionDef]] = {}
+        self._global = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+        self._rebound: dict[ast.AST, set[str]] = {}
         for node in ast.walk(tree):
             self._bind(node)
         self._looked_up: set[tuple[ast.AST, str]] = set()
@@ -180,23 +182,36 @@ class Reader:
 
     def _bound_last(self, name: ast.Name, scope: ast.AST) -> ast.expr | None:
         """Return what a name was bound to by an assignment that always comes before, with none that may be between."""
-        if any(isinstance(node, ast.Global) and name.id in node.names for node in ast.walk(self.tree)):
+        if name.id in self._global:
             return None
         child: ast.AST = name
         while child is not scope:
             parent = self._parents[child]
             unsure = parent.test if isinstance(parent, ast.If) else parent if parent is not scope else None
-            if unsure is not None and _rebinds(unsure, name.id):  # a loop, a try, a with, a comprehension
+            if unsure is not None and name.id in self._names_bound_in(unsure):  # a loop, a try, a with, a comprehension
                 return None
             blocks = [getattr(parent, block, None) for block in ("body", "orelse")]
             before = next((one[: one.index(child)] for one in blocks if isinstance(one, list) and child in one), [])
-            last = next((one for one in reversed(before) if _rebinds(one, name.id)), None)
+            last = next((one for one in reversed(before) if name.id in self._names_bound_in(one)), None)
             if isinstance(last, ast.Assign) and [ast.unparse(one) for one in last.targets] == [name.id]:
                 return last.value
             if last is not None:
                 return None
             child = parent
         return None
+
+    def _names_bound_in(self, node: ast.AST) -> set[str]:
+        """Return the names that something in a node binds or deletes, looked up once."""
+        if node not in self._rebound:
+            names = self._rebound[node] = set()
+            for one in ast.walk(node):
+                if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
+                    names.add(one.id)
+                elif isinstance(one, ast.alias):
+                    names.update({one.name, one.asname or one.name})
+                else:
+                    names.add(getattr(one, "name", None) or "")
+        return self._rebound[node]
 
     def _passed(self, function: ast.AST, name: str) -> list[ast.expr | None]:
         """Return what each call of a function at the top of a file passes to a parameter; None for what is unknown."""
@@ -270,16 +285,6 @@ class Reader:
                 return True
             case _:
                 return False
-
-
-def _rebinds(node: ast.AST, name: str) -> bool:
-    """Return whether something in a node binds a name, or deletes it."""
-    return any(
-        (isinstance(one, ast.Name) and one.id == name and not isinstance(one.ctx, ast.Load))
-        or (isinstance(one, ast.alias) and name in (one.name, one.asname))
-        or getattr(one, "name", None) == name
-        for one in ast.walk(node)
-    )
 
 
 def waiting(node: ast.expr | None) -> ast.Call | None:
