@@ -133,6 +133,46 @@ def test_functions_that_are_replaced_behave_as_before(project: Project) -> None:
     assert not any('"k":"trouble"' in text for text in event_logs)
 
 
+CALLED_FROM_C = """
+import _thread, concurrent.futures, itertools, os, random, sys, uuid
+import numpy, torch
+from sklearn.linear_model import LinearRegression
+failed = []
+sys.unraisablehook = lambda unraisable: failed.append((unraisable.object, repr(unraisable.exc_value)))
+weight = torch.zeros(2, requires_grad=True)
+weight.grad = torch.ones(2)
+optimizer = torch.optim.SGD([weight], 0.1)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+fitted = LinearRegression().fit([[0.0], [1.0]], [0.0, 2.0])
+future = concurrent.futures.Future()
+future.set_result(0)
+for function, arguments in (
+    (os.urandom, (3,)), (os.listdir, (".",)), (os.scandir, (".",)), (uuid.uuid1, ()),
+    (random.random, ()), (random.seed, (1,)), (random.Random, ()), (random.SystemRandom().random, ()),
+    (numpy.random.normal, ()), (numpy.random.mtrand._rand.normal, ()), (numpy.random.seed, (1,)),
+    (numpy.random.default_rng, ()), (numpy.random.RandomState, ()),
+    (torch.manual_seed, (1,)), (torch.use_deterministic_algorithms, (False,)), (torch.optim.SGD, ([weight], 0.1)),
+    (optimizer.step, ()), (scheduler.step, ()), (fitted.fit, ([[0.0], [1.0]], [0.0, 3.0])), (fitted.predict, ([[2.0]],)),
+    (list, (concurrent.futures.as_completed([future]),)), (concurrent.futures.wait, ([future],)),
+    (os.environ.__setitem__, ("OMP_NUM_THREADS", "1")), (open, (__file__,)),
+):
+    ended = _thread.allocate_lock()
+    ended.acquire()
+    calls = itertools.chain(itertools.starmap(function, [arguments]), itertools.starmap(ended.release, [()]))
+    _thread.start_new_thread(list, (calls,))  # no Python function lies below the call, as in a thread of native code
+    if not ended.acquire(timeout=10):
+        failed.append(function)
+print(failed, weight.tolist(), fitted.coef_.round(6), os.environ["OMP_NUM_THREADS"])
+"""
+
+
+def test_functions_may_be_called_from_native_code(project: Project) -> None:
+    project.write("train.py", CALLED_FROM_C)
+    bare, recorded = bare_and_recorded(project, "train.py")
+    assert (bare.stdout, bare.stderr) == (recorded.stdout, recorded.stderr)
+    assert bare.stdout.startswith("[] ")
+
+
 def test_the_users_own_sitecustomize_still_runs(project: Project) -> None:
     project.write("theirs/sitecustomize.py", "import builtins\nbuiltins.theirs = 'ran'\n")
     project.write("train.py", "print(theirs)\nimport sitecustomize\nprint(sitecustomize.__file__)\n")

@@ -90,7 +90,7 @@ class FitTraining(Training):
             self.event(self.steps + 1, "batch", "%s %s" % (digest.of_parts(parts), name))
 
     def _seeded(self, name: str, seeds: list[tuple[str, Any]]) -> None:
-        frame = frames.user_frame(sys._getframe(1))
+        frame = frames.user_frame(sys._getframe().f_back)
         if frame is not None and self.steps < _MOST_SEEDED:
             file, line = frames.location(frame)
             for key, value in seeds:

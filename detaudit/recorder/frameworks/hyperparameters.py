@@ -87,7 +87,7 @@ class Hyperparameters:
     def _assigned(self, name: str) -> tuple[str, int] | None:
         """Return the only line that assigns this key, in the files of the user code that is running."""
         self._looked += 1
-        frame = frames.user_frame(sys._getframe(1)) if self._looked <= _MOST_LOOKED_FOR else None
+        frame = frames.user_frame(sys._getframe().f_back) if self._looked <= _MOST_LOOKED_FOR else None
         files: dict[str, None] = {}
         while frame is not None:
             if frames.is_user_code(file := frames.file_of(frame)):

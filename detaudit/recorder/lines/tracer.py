@@ -374,7 +374,7 @@ class Tracer:
     def opened(self, is_open: bool) -> None:
         """Start or stop tracing in the training thread."""
         if is_open:
-            self._trace_running(sys._getframe(1))
+            self._trace_running(sys._getframe().f_back)
             sys.settrace(self.call)
         elif self._records:
             self._write_ended()

@@ -109,7 +109,7 @@ def seed_python(options: PatchOptions, changes: Changes) -> None:
 
     def method(function: Callable[..., Any]) -> Callable[..., Any]:
         def seed(self: Any, a: Any = None, *args: Any, **kwargs: Any) -> Any:
-            if a is None and not _for_the_standard_library(sys._getframe(1)):
+            if a is None and not _for_the_standard_library(sys._getframe().f_back):
                 a = stream.bits(_BITS)
             return function(self, a, *args, **kwargs)
 

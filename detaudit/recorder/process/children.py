@@ -161,7 +161,7 @@ class _Outputs:
         if follow and path not in self._written and os.path.islink(path):
             path = os.path.realpath(path)
         if reads:
-            self.read(path, sys._getframe(1))
+            self.read(path, sys._getframe().f_back)
         self.unread.pop(path, None)
         only_appended = self._written.get(path)
         if only_appended is None:

@@ -94,7 +94,7 @@ class SettingsRecorder:
 
     def _setting(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def __setitem__(environ: Any, name: Any, value: Any) -> None:
-            frame = sys._getframe(1)
+            frame = sys._getframe().f_back
             function(environ, name, value)
             if wire.affects_determinism(name):
                 self._sink.guarded("environ", lambda: self._note(environ, name, value, frame))
@@ -103,7 +103,7 @@ class SettingsRecorder:
 
     def _deleting(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def __delitem__(environ: Any, name: Any) -> None:
-            frame = sys._getframe(1)
+            frame = sys._getframe().f_back
             function(environ, name)
             if wire.affects_determinism(name):
                 self._sink.guarded("environ", lambda: self._note(environ, name, None, frame))

@@ -153,7 +153,7 @@ def _taking(sink: Sink, order: CompletionOrder, numbers: Numbers, in_order: bool
 
 
 def _as_completed(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
-    def find(frame: FrameType) -> CompletionOrder | None:
+    def find(frame: FrameType | None) -> CompletionOrder | None:
         orders: list[CompletionOrder | None] = []
         sink.guarded(
             "as_completed", lambda: orders.append(at_line(sink, "concurrent.futures.as_completed", frame, _BARS))
@@ -163,7 +163,7 @@ def _as_completed(function: Callable[..., Any], sink: Sink) -> Callable[..., Any
     def as_completed(fs: Any, timeout: Any = None) -> Iterator[Any]:
         numbers: Numbers = {}
         in_order = not isinstance(fs, (set, frozenset))
-        order = find(sys._getframe(1))
+        order = find(sys._getframe().f_back)
         if order is None:
             futures = function(fs, timeout)
         else:
@@ -175,7 +175,7 @@ def _as_completed(function: Callable[..., Any], sink: Sink) -> Callable[..., Any
 
 
 def _wait(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
-    def observe(frame: FrameType, numbers: Numbers, done: Iterable[Any], in_order: bool) -> None:
+    def observe(frame: FrameType | None, numbers: Numbers, done: Iterable[Any], in_order: bool) -> None:
         order = at_line(sink, "concurrent.futures.wait", frame, ())
         places = _places(numbers, in_order)
         taken = sorted([places.get(id(future), -1) for future in done])
@@ -188,7 +188,7 @@ def _wait(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
         numbers: Numbers = {}
         in_order = not isinstance(fs, (set, frozenset))
         result = function(_numbered(fs, numbers), timeout, return_when)
-        frame = sys._getframe(1)
+        frame = sys._getframe().f_back
         sink.guarded("wait", lambda: observe(frame, numbers, result[0], in_order))
         return result
 
@@ -212,7 +212,7 @@ def watch_pool(pool: Any, recorder: Recorder) -> None:
 
     def creating(function: Callable[..., Any]) -> Callable[..., Any]:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-            frame = sys._getframe(1)
+            frame = sys._getframe().f_back
 
             def find() -> None:
                 through = ("multiprocessing", *_BARS)
@@ -243,12 +243,12 @@ def watch_loaders(dataloader: Any, recorder: Recorder) -> None:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             function(self, *args, **kwargs)
             if getattr(self, "in_order", True) is False and self.num_workers:
-                frame = sys._getframe(1)
+                frame = sys._getframe().f_back
                 seeds.observe_call(recorder.sink, "DataLoader", lambda: observe(frame))
 
         return __init__
 
-    def observe(frame: FrameType) -> None:
+    def observe(frame: FrameType | None) -> None:
         user_frame = frames.user_frame(frame)
         if user_frame is not None and seeds.has_room("DataLoader", frames.location(user_frame)):
             seeds.write(
@@ -314,13 +314,13 @@ def watch(queue: Any, recorder: Recorder) -> None:
             item = function(self)
             putters = self.__dict__.get(_PUTTERS)
             if putters is not None and putters.left:
-                frame = sys._getframe(1)
+                frame = sys._getframe().f_back
                 sink.guarded("Queue.get", lambda: observe(frame, putters, self._qsize()))
             return item
 
         return _get
 
-    def observe(frame: FrameType, putters: _Putters, size: int) -> None:
+    def observe(frame: FrameType | None, putters: _Putters, size: int) -> None:
         who = putters.taken(size)
         order = None if who is None else at_line(sink, "queue.Queue.get", frame, ("queue",))
         if order is not None:

@@ -169,7 +169,7 @@ def _before(module: Any, dotted: str, sink: Sink, observe: Observer) -> None:
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            frame = sys._getframe(1)
+            frame = sys._getframe().f_back
             observe_call(sink, dotted, lambda: observe(frame, args, kwargs))
             return function(*args, **kwargs)
 
@@ -353,7 +353,7 @@ class _Drawing:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._watched.on:
-            return self._watched.drawn(self.__wrapped__, sys._getframe(1), args, kwargs)
+            return self._watched.drawn(self.__wrapped__, sys._getframe().f_back, args, kwargs)
         return self.__wrapped__(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -389,7 +389,7 @@ class _DrawingMethod:
     def __call__(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
         if not self._watched.observes(generator):
             return self.__wrapped__(generator, *args, **kwargs)
-        return self._watched.drawn(self.__wrapped__, sys._getframe(1), (generator, *args), kwargs)
+        return self._watched.drawn(self.__wrapped__, sys._getframe().f_back, (generator, *args), kwargs)
 
     def __get__(self, generator: Any, kind: Any = None) -> Any:
         return self if generator is None else types.MethodType(self, generator)
@@ -463,7 +463,7 @@ class _Generator:
         if methods:
             set_in_c(type(self._generator), **methods)
 
-    def drawn(self, function: Callable[..., Any], frame: FrameType, args: Any, kwargs: Any) -> Any:
+    def drawn(self, function: Callable[..., Any], frame: FrameType | None, args: Any, kwargs: Any) -> Any:
         """Call the original function, and check who called it."""
         self._sink.guarded("draw", lambda: self._observe(function.__name__, frame))
         try:
@@ -493,7 +493,7 @@ class _Generator:
         finally:
             self._of_thread.inside = before
 
-    def _observe(self, name: str, frame: FrameType) -> None:
+    def _observe(self, name: str, frame: FrameType | None) -> None:
         self._observed += 1
         if self._observed > _MOST_DRAWS or generators.state(self.name) != self._state:
             self.restore()
@@ -510,13 +510,13 @@ class _Generator:
         unseeded = self.on and before == self._state
         result = self._within(call)
         if unseeded and self.on and generators.state(self.name) != before:
-            frame = frames.user_frame(sys._getframe(1))
+            frame = frames.user_frame(sys._getframe().f_back)
             self.restore()
             if frame is not None:
                 write(self._sink, "unseeded", what, frames.location(frame), self.name)
         return result
 
-    def _keep(self, frame: FrameType) -> None:
+    def _keep(self, frame: FrameType | None) -> None:
         if frames.is_imported(frame):
             generators.leave_out(self.name, self._state)
         self._state = generators.state(self.name)

@@ -38,7 +38,7 @@ def watch_uuid(uuid: Any, sink: Sink) -> None:
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         def uuid1(*args: Any, **kwargs: Any) -> Any:
-            frame = sys._getframe(1)
+            frame = sys._getframe().f_back
             seeds.observe_call(sink, "uuid1", lambda: _drawn(sink, frame, "uuid.uuid1"))
             return function(*args, **kwargs)
 
@@ -47,10 +47,10 @@ def watch_uuid(uuid: Any, sink: Sink) -> None:
     replace(uuid, "uuid1", make)
 
 
-def _called(frame: FrameType, by: FrameType) -> str:
+def _called(frame: FrameType | None, by: FrameType) -> str:
     """Return the name of the function that the user's frame ``by`` called, ``""`` if it is the wrapped one itself."""
     name, current = "", frame
-    while current is not by and current.f_back is not None:
+    while current is not None and current is not by:
         if not frames.is_ours(current):
             module, code = frames.top_module(current), current.f_code
             if module == "random":  # only SystemRandom gets here, through methods of its base class
@@ -61,7 +61,7 @@ def _called(frame: FrameType, by: FrameType) -> str:
     return name
 
 
-def _drawn(sink: Sink, frame: FrameType, what: str = "") -> None:
+def _drawn(sink: Sink, frame: FrameType | None, what: str = "") -> None:
     user_frame = frames.user_frame(frame, _DRAWING)
     if user_frame is None:
         return
@@ -72,7 +72,7 @@ def _drawn(sink: Sink, frame: FrameType, what: str = "") -> None:
 
 def _urandom(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
     def urandom(*args: Any, **kwargs: Any) -> Any:
-        frame = sys._getframe(1)
+        frame = sys._getframe().f_back
         seeds.observe_call(sink, "urandom", lambda: _drawn(sink, frame))
         return function(*args, **kwargs)
 
@@ -99,7 +99,7 @@ class _Listing:
         return "%x/%d:%x" % (self._order, self._count, self._names)
 
 
-def _writer(sink: Sink, frame: FrameType, what: str) -> Callable[[_Listing], None] | None:
+def _writer(sink: Sink, frame: FrameType | None, what: str) -> Callable[[_Listing], None] | None:
     """Return a function that writes a listing of this frame, or None if no user code made it or enough were written."""
     user_frame = frames.user_frame(frame, _LISTING)
     if user_frame is None:
@@ -111,7 +111,7 @@ def _writer(sink: Sink, frame: FrameType, what: str) -> Callable[[_Listing], Non
 
 
 def _listdir(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
-    def observe(frame: FrameType, names: list[Any]) -> None:
+    def observe(frame: FrameType | None, names: list[Any]) -> None:
         write = _writer(sink, frame, "os.listdir")
         if write is not None:
             listing = _Listing()
@@ -120,7 +120,7 @@ def _listdir(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
             write(listing)
 
     def listdir(*args: Any, **kwargs: Any) -> Any:
-        frame = sys._getframe(1)
+        frame = sys._getframe().f_back
         names = function(*args, **kwargs)
         seeds.observe_call(sink, "listdir", lambda: observe(frame, names))
         return names
@@ -144,13 +144,13 @@ class _RecordedScan(DirectoryScan):
 
 
 def _scandir(function: Callable[..., Any], sink: Sink) -> Callable[..., Any]:
-    def observe(frame: FrameType, entries: list[Any]) -> None:
+    def observe(frame: FrameType | None, entries: list[Any]) -> None:
         write = _writer(sink, frame, "os.scandir")
         if write is not None:
             entries[0] = _RecordedScan(entries[0], write, sink)
 
     def scandir(*args: Any, **kwargs: Any) -> Any:
-        frame = sys._getframe(1)
+        frame = sys._getframe().f_back
         entries = [function(*args, **kwargs)]
         seeds.observe_call(sink, "scandir", lambda: observe(frame, entries))
         return entries[0]

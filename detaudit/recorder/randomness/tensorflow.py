@@ -148,7 +148,7 @@ class _Watch:
             seed_pair = function(op_seed)
             if seed_pair == (None, None) and self._observed < _MOST_OBSERVED:
                 self._observed += 1
-                frame = sys._getframe(1)
+                frame = sys._getframe().f_back
                 self._sink.guarded("seed", lambda: self._note("unseeded", frame, "tensorflow"))
             return seed_pair
 
@@ -158,13 +158,13 @@ class _Watch:
         signature = inspect.signature(function)
 
         def operation(*args: Any, **kwargs: Any) -> Any:
-            frame = sys._getframe(1)
+            frame = sys._getframe().f_back
             self._sink.guarded("dataset", lambda: self._made(signature.bind(*args, **kwargs).arguments, frame))
             return function(*args, **kwargs)
 
         return operation
 
-    def _made(self, arguments: dict[str, Any], frame: FrameType) -> None:
+    def _made(self, arguments: dict[str, Any], frame: FrameType | None) -> None:
         if keeps_order() or is_one(arguments.get(PARALLEL)):
             return
         if arguments.get("deterministic") == "false":
@@ -174,13 +174,13 @@ class _Watch:
 
     def with_options(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def with_options(dataset: Any, options: Any, *args: Any, **kwargs: Any) -> Any:
-            frame = sys._getframe(1)
+            frame = sys._getframe().f_back
             self._sink.guarded("options", lambda: self._options(options, frame))
             return function(dataset, options, *args, **kwargs)
 
         return with_options
 
-    def _options(self, options: Any, frame: FrameType) -> None:
+    def _options(self, options: Any, frame: FrameType | None) -> None:
         if options.deterministic is False and not keeps_order():
             what = "tensorflow.data.Dataset.with_options"
             self._note("completion-order-option", frame, option="(deterministic=False)", what=what)

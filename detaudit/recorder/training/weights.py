@@ -239,10 +239,13 @@ class HeldWeights:
                     if any([weight.tensor() is one for one in tensors]):
                         weight.tensor = lambda: None
 
-    def _freed(self, owner: int) -> None:
-        """Let go of the set of an owner that was freed, which may happen in the middle of anything."""
+    def _freed(self, owner: int, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        """Let go of the set of an owner that was freed, which may happen in the middle of anything.
+
+        ``is_finalizing`` is not looked up, as the modules of an interpreter that ends are emptied.
+        """
         self._ended.append(self._of_owner.pop(owner))
-        if sys.is_finalizing():  # nothing is written any more, and torch may fail in the middle of its own end
+        if is_finalizing():  # nothing is written any more, and torch may fail in the middle of its own end
             return
         lock = self._lock()
         if lock._is_owned() or not lock.acquire(blocking=False):

@@ -42,7 +42,7 @@ class ThreadCalls:
         """Digest the arguments and the variables before a call. Return a function that writes the line after it."""
         if call.thread == wire.MAIN_THREAD or self._stream.level != "ops":
             return None
-        position = self._places.ran("", (), (), sys._getframe(1))
+        position = self._places.ran("", (), (), sys._getframe().f_back)
         argument_digests = [self._runs.digest(value) for value in self._flatten(arguments) if hasattr(value, "shape")]
         digests_before = self._digests()
         step = self._stream.step(False)
@@ -149,7 +149,7 @@ class Operations:
         outputs: Sequence[Any],
         name: str,
         graph: Any,
-        frame: FrameType,
+        frame: FrameType | None,
         attrs: Any = (),
     ) -> None:
         """Handle one operation. It runs eagerly if ``graph`` is None."""
@@ -284,7 +284,7 @@ class Racing:
 
         @functools.wraps(make)
         def __init__(wrapper: Any, *args: Any, **kwargs: Any) -> None:
-            parallel = _calls_in_parallel(sys._getframe(1))
+            parallel = _calls_in_parallel(sys._getframe().f_back)
             local.data = getattr(local, "data", 0) + 1
             local.parallel = getattr(local, "parallel", 0) + parallel
             try:
@@ -301,9 +301,9 @@ def _is_in_order(inputs: Sequence[Any]) -> bool:
     return tensorflow.keeps_order() or (len(inputs) > 0 and tensorflow.is_one(inputs[-1]))
 
 
-def _calls_in_parallel(frame: FrameType) -> bool:
+def _calls_in_parallel(frame: FrameType | None) -> bool:
     """Return whether the constructor of a dataset traces a function that is then called several times at once."""
-    if tensorflow.keeps_order():
+    if tensorflow.keeps_order() or frame is None:
         return False
     frame_locals, absent = frame.f_locals, object()
     calls = frame_locals.get(tensorflow.PARALLEL, absent)
@@ -329,7 +329,7 @@ class Scan:
         outputs: Sequence[Any],
         name: str,
         graph: Any,
-        frame: FrameType,
+        frame: FrameType | None,
         attrs: Any = (),
     ) -> None:
         """Handle one operation. It runs eagerly if ``graph`` is None."""
@@ -449,7 +449,7 @@ class OperationWatcher:
         try:
             name = op_name.decode() if isinstance(op_name, bytes) else op_name
             handle = self._list if listed else self._handle
-            handle(kind, inputs, outputs, name, graph, sys._getframe(1), attrs)
+            handle(kind, inputs, outputs, name, graph, sys._getframe().f_back, attrs)
         except Exception as error:
             self._stream.trouble("operation", error)
         finally:

@@ -278,11 +278,11 @@ class Optimizers:
         def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:
             construct(optimizer, *args, **kwargs)
             if len(self._made) < _MOST_OPTIMIZERS:
-                frame = sys._getframe(1)
+                frame = sys._getframe().f_back
                 sink.guarded("optimizer", lambda: self._add(optimizer, frame))
 
         def set_rate(optimizer: Any, value: Any) -> None:
-            frame = sys._getframe(1)
+            frame = sys._getframe().f_back
             sink.guarded("optimizer", lambda: hyperparameters.set_by(id(optimizer), frame))
             rate.fset(optimizer, value)
 

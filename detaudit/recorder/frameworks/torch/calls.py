@@ -245,7 +245,7 @@ class StepWatcher:
             self._write(complete=True)
         self._was_open = now
 
-    def run(self, func: Any, args: Any, kwargs: Any, frame: FrameType) -> Any:
+    def run(self, func: Any, args: Any, kwargs: Any, frame: FrameType | None) -> Any:
         """Note a call, and make it."""
         kind = self._kinds.get(func)
         if kind is None:
@@ -268,7 +268,7 @@ class StepWatcher:
     def _leave_out(self, reason: str, name: str) -> None:
         self._left_out[reason, name] = self._left_out.get((reason, name), 0) + 1
 
-    def _note(self, kind: OpKind, args: Any, kwargs: Any, frame: FrameType) -> None:
+    def _note(self, kind: OpKind, args: Any, kwargs: Any, frame: FrameType | None) -> None:
         node = self._node()
         if kind.passed_over and node is None:
             self.places.passed(frame)

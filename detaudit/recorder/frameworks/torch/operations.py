@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     class Watcher(Protocol):
         """Sees the operations inside the window."""
 
-        def run(self, func: Any, args: Any, kwargs: Any, frame: FrameType) -> Any:
+        def run(self, func: Any, args: Any, kwargs: Any, frame: FrameType | None) -> Any:
             """Run an operation, and return its result."""
 
         def higher_order(self, func: Any) -> None:
@@ -54,7 +54,7 @@ def _mode(torch: Any, watcher: Watcher, stream: OpStream) -> Any:
             if not hasattr(func, "_schema"):
                 watcher.higher_order(func)
                 return func(*args, **(kwargs or {}))
-            return watcher.run(func, args, kwargs or {}, sys._getframe(1))
+            return watcher.run(func, args, kwargs or {}, sys._getframe().f_back)
 
     return Watching()
 
@@ -170,7 +170,7 @@ class OperationWatcher:
         self._memory.forget()
         self._counts = {}
 
-    def run(self, func: Any, args: Any, kwargs: Any, frame: FrameType) -> Any:
+    def run(self, func: Any, args: Any, kwargs: Any, frame: FrameType | None) -> Any:
         """Run an operation, and write its inputs and outputs."""
         kind = self._kinds.get(func)
         if kind is None:
@@ -200,12 +200,12 @@ class OperationWatcher:
         work = result[-1] if isinstance(result, tuple) else result
         self._torch._C._distributed_c10d.Work.unbox(work).wait()
 
-    def _passed(self, frame: FrameType) -> None:
+    def _passed(self, frame: FrameType | None) -> None:
         if self._node() is None:
             self.places.passed(frame)
 
     def _before(
-        self, kind: OpKind, args: Any, kwargs: Any, frame: FrameType, forward: bool
+        self, kind: OpKind, args: Any, kwargs: Any, frame: FrameType | None, forward: bool
     ) -> tuple[dict[str, Any], list[Any]]:
         memory, node = self._memory, self._node()
         file, line, module = self.places.location(frame, node)

@@ -608,7 +608,7 @@ class Torch(framework.Framework[Steps]):
                     return run(t_outputs, *args, **kwargs)
                 if captured():
                     self._graphs.differentiated(t_outputs, self._reader)
-                before(t_outputs, calling_line(folder, sys._getframe(1)))
+                before(t_outputs, calling_line(folder, sys._getframe().f_back))
                 result = run(t_outputs, *args, **kwargs)
                 after(result, kwargs.get("accumulate_grad"))
             return result
@@ -653,7 +653,7 @@ class Torch(framework.Framework[Steps]):
                 self._optimizers.constructed[optimizer] = threading.get_ident()
             self._optimizers.latest = weakref.ref(optimizer)
             with self.guard("optimizer"):
-                self._hyperparameters.set_by(id(optimizer), sys._getframe(1))
+                self._hyperparameters.set_by(id(optimizer), sys._getframe().f_back)
 
         base.__init__ = __init__
 
@@ -664,7 +664,7 @@ class Torch(framework.Framework[Steps]):
             @functools.wraps(step)
             def step_(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
                 with self.guard("scheduler"):
-                    self._hyperparameters.set_by(id(getattr(scheduler, "optimizer", None)), sys._getframe(1))
+                    self._hyperparameters.set_by(id(getattr(scheduler, "optimizer", None)), sys._getframe().f_back)
                 return step(scheduler, *args, **kwargs)
 
             return step_
