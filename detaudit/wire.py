@@ -340,7 +340,8 @@ FRAMEWORKS = {
         hooks={"torch": "torch.training"},
         first=(
             ("torch", "training.compilers", "torch_imported"),
-            ("torch._dynamo.eval_frame", "randomness.seeds", "restore_for_dynamo"),
+            ("torch", "randomness.draws", "watch_torch"),
+            ("torch._dynamo.eval_frame", "randomness.draws", "restore_for_dynamo"),
             ("torch.utils.data.dataloader", "randomness.order", "watch_loaders"),
             ("torch.serialization", "process.children", "watch_torch"),
         ),

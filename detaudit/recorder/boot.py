@@ -22,9 +22,9 @@ _GENERATORS = ("random", "numpy.random")
 """Modules with a global random generator; see training/generators.py."""
 
 _HOOKED_FIRST = (
-    ("random", "randomness.seeds", "watch_python"),
-    ("numpy.random", "randomness.seeds", "watch_numpy"),
-    ("numba.core.config", "randomness.seeds", "restore"),
+    ("random", "randomness.draws", "watch_python"),
+    ("numpy.random", "randomness.draws", "watch_numpy"),
+    ("numpy.random", "randomness.seeds", "watch_entropy"),
     ("concurrent.futures._base", "randomness.order", "watch_futures"),
     ("concurrent.futures.thread", "process.threads", "name_tasks"),
     ("threading", "process.writers", "watch_threads"),

@@ -12,7 +12,7 @@ import detaudit.recorder
 from detaudit.config.flags import load_catalogue
 from detaudit.config.variations import load_variations
 from detaudit.model import COMPLETION, ORDERS, SEEDING, Source, SourceKind, SourceMatch
-from detaudit.recorder.randomness import seeds
+from detaudit.recorder.randomness import draws, seeds
 from detaudit.source import randomness
 
 KINDS = st.sampled_from(SourceKind)
@@ -122,7 +122,7 @@ def recorded() -> list[Source]:
     functions = {f"{module}.{name}" for module, names in seeds.FUNCTIONS.items() for name in names}
     calls = {seeds.ALIASES.get(name, name) for name in functions} | {"random.Random"}
     found = [source(call, kind=kind) for call in calls for kind in (SourceKind.UNSEEDED, *SEEDING)]
-    found += [source(f"{module}.normal", module) for module in (*seeds._GENERATORS, "tensorflow")]
+    found += [source(f"{module}.normal", module) for module in (*draws._KINDS, "tensorflow")]
     return found + [source(call, kind=kind) for call, kind in SYSTEM]
 
 

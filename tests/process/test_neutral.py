@@ -152,7 +152,8 @@ for function, arguments in (
     (numpy.random.normal, ()), (numpy.random.mtrand._rand.normal, ()), (numpy.random.seed, (1,)),
     (numpy.random.default_rng, ()), (numpy.random.RandomState, ()),
     (torch.manual_seed, (1,)), (torch.use_deterministic_algorithms, (False,)), (torch.optim.SGD, ([weight], 0.1)),
-    (optimizer.step, ()), (scheduler.step, ()), (fitted.fit, ([[0.0], [1.0]], [0.0, 3.0])), (fitted.predict, ([[2.0]],)),
+    (optimizer.step, ()), (scheduler.step, ()), (fitted.fit, ([[0.0], [1.0]], [0.0, 3.0])),
+    (fitted.predict, ([[2.0]],)),
     (list, (concurrent.futures.as_completed([future]),)), (concurrent.futures.wait, ([future],)),
     (os.environ.__setitem__, ("OMP_NUM_THREADS", "1")), (open, (__file__,)),
 ):

@@ -13,7 +13,7 @@ from ... import wire
 from ..process import frames, guard
 from ..process.guard import Guard
 from ..process.replace import replace
-from ..randomness import seeds
+from ..randomness import draws
 from ..training import clocks, digest
 from ..training.framework import Framework, Steps
 from ..training.steps import LastLoss, Training
@@ -288,7 +288,7 @@ def within(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def _noting_draws(name: str, call: Callable[[], Any]) -> Any:
     """Call a function that fits, and note whether an outermost one draws from NumPy's generator without a seed."""
-    numpy = seeds.of_numpy()
+    numpy = draws.of_numpy()
     return call() if numpy is None or not numpy.on or inside.now else numpy.around(name, call)
 
 

@@ -4,11 +4,12 @@ import copy
 import inspect
 import pickle
 import sys
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import pytest
 
-from detaudit.recorder.randomness import seeds
+from detaudit.recorder.randomness import draws, seeds
 from detaudit.recorder.training import generators
 from tests.recorder.randomness.test_completion_order import copy_of
 from tests.recorder.randomness.test_seeds import Lines
@@ -23,9 +24,9 @@ def numpy() -> Any:
 
 @pytest.fixture
 def random(monkeypatch: pytest.MonkeyPatch) -> Any:
-    for known in (seeds._written, seeds._watched):
+    for known in (seeds._written, draws._watched):
         known.clear()
-    monkeypatch.setattr(seeds, "_compiling", False)
+    monkeypatch.setattr(draws, "_compiling", False)
     monkeypatch.setitem(sys.modules, "random", copy_of("random"))
     return sys.modules["random"]
 
@@ -44,7 +45,7 @@ def library(module: Any, top: str) -> Any:
 def test_the_first_line_that_draws_unseeded(random: Any) -> None:
     sink = Lines()
     before = dict(vars(random))
-    seeds.watch_draws(random, "random", sink)  # type: ignore[arg-type]
+    draws.watch_draws(random, "random", sink)  # type: ignore[arg-type]
     random.gauss(0, 1)
     random.random()
     assert recorded(sink) == [("unseeded", "random.gauss", __file__, "random")]
@@ -57,7 +58,7 @@ def test_a_generator_that_was_seeded_in_any_way_is_not_recorded(random: Any, see
     sink = Lines()
     state = random.Random(3).getstate()
     before = random.random
-    seeds.watch_draws(random, "random", sink)  # type: ignore[arg-type]
+    draws.watch_draws(random, "random", sink)  # type: ignore[arg-type]
     random.seed(3) if seeding == "seed" else random.setstate(state)
     assert random.random() == random.Random(3).random()
     assert not sink.found
@@ -66,7 +67,7 @@ def test_a_generator_that_was_seeded_in_any_way_is_not_recorded(random: Any, see
 
 def test_a_draw_of_an_unlisted_library_is_neither_recorded_nor_a_seed(random: Any) -> None:
     sink = Lines()
-    seeds.watch_draws(random, "random", sink)  # type: ignore[arg-type]
+    draws.watch_draws(random, "random", sink)  # type: ignore[arg-type]
     library(random, "filelock")()
     assert not sink.found
     library(random, "keras")()
@@ -76,16 +77,16 @@ def test_a_draw_of_an_unlisted_library_is_neither_recorded_nor_a_seed(random: An
 def test_the_functions_are_restored_after_many_draws_of_a_library(random: Any) -> None:
     sink = Lines()
     before = random.random
-    seeds.watch_draws(random, "random", sink)  # type: ignore[arg-type]
+    draws.watch_draws(random, "random", sink)  # type: ignore[arg-type]
     draw = library(random, "filelock")
-    for _ in range(seeds._MOST_DRAWS + 1):
+    for _ in range(draws._MOST_DRAWS + 1):
         draw()
     assert random.random is before
 
 
 def test_a_shuffle_of_a_library_is_one_draw(random: Any) -> None:
     sink = Lines()
-    watched = seeds.watch_draws(random, "random", sink)  # type: ignore[arg-type]
+    watched = draws.watch_draws(random, "random", sink)  # type: ignore[arg-type]
     held: dict[str, Any] = {"random": random, "__name__": "filelock"}
     exec(compile("def mix(): random.shuffle([*range(5000)])", "/x/site-packages/filelock/names.py", "exec"), held)
     held["mix"]()
@@ -96,7 +97,7 @@ def test_a_shuffle_of_a_library_is_one_draw(random: Any) -> None:
 
 def test_a_replacement_behaves_like_the_original(random: Any) -> None:
     original, method = random.random, random.shuffle
-    seeds.watch_draws(random, "random", Lines())  # type: ignore[arg-type]
+    draws.watch_draws(random, "random", Lines())  # type: ignore[arg-type]
     ours = random.shuffle
     assert random.random is not original
     assert (random.random, ours) == (original, method)
@@ -119,7 +120,7 @@ def test_a_replacement_behaves_like_the_original(random: Any) -> None:
 
 def test_a_function_taken_from_the_module_is_recorded_once(random: Any) -> None:
     sink = Lines()
-    seeds.watch_draws(random, "random", sink)  # type: ignore[arg-type]
+    draws.watch_draws(random, "random", sink)  # type: ignore[arg-type]
     taken = random.randrange
     taken(3)
     taken(3)
@@ -128,11 +129,11 @@ def test_a_function_taken_from_the_module_is_recorded_once(random: Any) -> None:
 
 def test_compilers_get_the_original_functions(random: Any) -> None:
     before = dict(vars(random))
-    seeds.watch_draws(random, "random", Lines())  # type: ignore[arg-type]
-    seeds.restore()
+    draws.watch_draws(random, "random", Lines())  # type: ignore[arg-type]
+    draws.restore()
     assert vars(random) == before
     assert random.random is before["random"]
-    seeds.watch_draws(random, "random", Lines())  # type: ignore[arg-type]
+    draws.watch_draws(random, "random", Lines())  # type: ignore[arg-type]
     assert random.random is before["random"]
 
 
@@ -140,13 +141,13 @@ def test_numpy_s_global_generator(monkeypatch: pytest.MonkeyPatch, numpy: Any, r
     np, sink = numpy, Lines()
     for name in dir(np.random):
         monkeypatch.setattr(np.random, name, getattr(np.random, name))  # so that it is restored
-    seeds.watch_draws(np.random, "numpy.random", sink)  # type: ignore[arg-type]
+    draws.watch_draws(np.random, "numpy.random", sink)  # type: ignore[arg-type]
     np.random.RandomState(0).normal()
     np.random.default_rng(0).normal()
     assert not sink.found
     assert np.random.normal(size=3).shape == (3,)
     assert recorded(sink) == [("unseeded", "numpy.random.normal", __file__, "numpy.random")]
-    generator = seeds.watch_draws(np.random, "numpy.random", sink)  # type: ignore[arg-type]
+    generator = draws.watch_draws(np.random, "numpy.random", sink)  # type: ignore[arg-type]
     np.random.seed(0)
     assert np.random.rand() == np.random.RandomState(0).rand()
     assert len(sink.found) == 1
@@ -183,7 +184,7 @@ def test_a_library_that_draws_from_the_generator_itself(
     held: dict[str, Any] = {"__name__": "scipy.stats"}
     exec(compile(LIBRARY, "/x/site-packages/scipy/stats.py", "exec"), held)
     sink = Lines()
-    watched = seeds.watch_draws(module, name, sink)  # type: ignore[arg-type]
+    watched = draws.watch_draws(module, name, sink)  # type: ignore[arg-type]
     kind, other = type(generator), type(generator)(0)
     assert other.random() == kind(0).random()
     assert pickle.loads(pickle.dumps(other.random))() == pickle.loads(pickle.dumps(kind.random))(other)
@@ -205,8 +206,8 @@ def test_many_draws_from_other_generators_restore_the_methods(
         monkeypatch.setattr(numpy.random, one, getattr(numpy.random, one))  # so that it is restored
     sink, kind = Lines(), numpy.random.RandomState
     before, drawn = dict(vars(kind)), [kind(0).random_sample() for _ in range(3)]
-    monkeypatch.setattr(seeds, "_MOST_OTHERS", 3)
-    watched = seeds.watch_draws(numpy.random, "numpy.random", sink)  # type: ignore[arg-type]
+    monkeypatch.setattr(draws, "_MOST_OTHERS", 3)
+    watched = draws.watch_draws(numpy.random, "numpy.random", sink)  # type: ignore[arg-type]
     assert [kind(0).random_sample() for _ in range(2)] == drawn[:2]
     assert dict(vars(kind)) != before
     assert kind(0).random_sample() == drawn[2]
@@ -220,7 +221,7 @@ def test_a_fit_that_draws_is_named_by_itself(monkeypatch: pytest.MonkeyPatch, nu
     for one in dir(numpy.random):
         monkeypatch.setattr(numpy.random, one, getattr(numpy.random, one))  # so that it is restored
     sink = Lines()
-    watched = seeds.watch_draws(numpy.random, "numpy.random", sink)  # type: ignore[arg-type]
+    watched = draws.watch_draws(numpy.random, "numpy.random", sink)  # type: ignore[arg-type]
     watched.around("Forest.fit", lambda: None)
     assert not sink.found
     watched.around("Forest.fit", lambda: numpy.random.mtrand._rand.randint(5))
@@ -232,7 +233,7 @@ def test_a_draw_of_a_library_that_is_imported_leaves_the_generator_untouched(
 ) -> None:
     monkeypatch.setattr(generators, "_untouched", {})
     generators.watch("random")
-    seeds.watch_draws(random, "random", Lines())  # type: ignore[arg-type]
+    draws.watch_draws(random, "random", Lines())  # type: ignore[arg-type]
     before = random.getstate()
     imported: dict[str, Any] = {"draw": library(random, "rich")}
     exec(compile("draw()", "<frozen importlib._bootstrap>", "exec"), imported)
@@ -240,3 +241,66 @@ def test_a_draw_of_a_library_that_is_imported_leaves_the_generator_untouched(
     assert generators.digests() == {}
     random.random()
     assert [*generators.digests()] == ["random"]
+
+
+@pytest.fixture
+def torch(random: Any) -> Iterator[Any]:
+    """Return torch, with its generator in a state of this test, and the original functions afterwards."""
+    torch = pytest.importorskip("torch")
+    with torch.random.fork_rng():
+        yield torch
+    draws.restore()
+
+
+TORCH = {
+    "torch.randn": lambda torch: torch.randn(3),
+    "torch.Tensor.normal_": lambda torch: torch.empty(3).normal_(),
+    "torch.nn.Linear": lambda torch: torch.nn.Linear(2, 2),
+    "torch.nn.init.xavier_uniform_": lambda torch: torch.nn.init.xavier_uniform_(torch.empty(2, 2)),
+}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the class of a method is not known")
+@pytest.mark.parametrize("name", TORCH)
+def test_what_draws_from_the_generator_of_torch(name: str, torch: Any) -> None:
+    sink, before, methods = Lines(), dict(vars(torch)), dict(vars(torch.Tensor))
+    watched = draws.watch_draws(torch, "torch", sink)  # type: ignore[arg-type]
+    own = torch.Generator().manual_seed(0)
+    torch.rand(3, generator=own)
+    torch.empty(3).uniform_(generator=own)
+    torch.rand(3, device="meta")
+    assert not sink.found
+    assert watched.on
+    TORCH[name](torch)
+    assert recorded(sink) == [("unseeded", name, __file__, "torch")]
+    assert not watched.on
+    assert (dict(vars(torch)), dict(vars(torch.Tensor))) == (before, methods)
+
+
+@pytest.mark.parametrize("seeding", [lambda torch: torch.manual_seed(3), lambda torch: torch.seed()])
+def test_torch_that_is_seeded_is_not_recorded(seeding: Callable[[Any], Any], torch: Any) -> None:
+    sink = Lines()
+    watched = draws.watch_draws(torch, "torch", sink)  # type: ignore[arg-type]
+    torch.nn.functional.dropout(torch.ones(3))  # draws, and is not watched
+    seeding(torch)
+    torch.rand(3)
+    assert not sink.found
+    assert not watched.on
+
+
+def test_torchscript_finds_operations_by_their_functions(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    builtins = torch.jit._builtins
+    for name in ("_find_builtin", "_builtin_table"):
+        monkeypatch.setattr(builtins, name, getattr(builtins, name))
+    draws.watch_torch(torch, Recording(Lines()))  # type: ignore[arg-type]
+    builtins._builtin_table = None  # as if nothing had been compiled yet
+    taken = torch.rand
+    assert builtins._find_builtin(taken) == "aten::rand"
+    assert torch.rand is taken
+    torch.rand(3)
+    assert torch.rand is not taken
+    assert builtins._find_builtin(torch.rand) == builtins._find_builtin(taken) == "aten::rand"
+
+
+class Recording(NamedTuple):
+    sink: Lines

@@ -1,0 +1,459 @@
+"""Record the first line of user code that draws from an unseeded global generator."""
+
+from __future__ import annotations
+
+import _thread
+import os
+import sys
+import types
+
+from ..process import frames
+from ..process.replace import replace, set_in_c
+from ..training import generators
+from .seeds import write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable
+    from types import FrameType
+    from typing import Any
+
+    from ..process.log import Sink
+    from ..process.recorder import Recorder
+
+_OF_PYTHON = ("random", "getrandbits")
+"""Methods of Python's generator by which all others draw."""
+
+_OF_TORCH = (
+    "bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn",
+    "randn_like", "randperm",
+)  # fmt: skip
+"""Functions of torch that draw. They are in C, and so is what draws for ``torch.nn.init``: methods of tensors."""
+
+_OF_TENSORS = (
+    "bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial", "normal_",
+    "random_", "uniform_",
+)  # fmt: skip
+
+_NOT_DRAWN = ("seed", "getstate", "setstate", "get_state", "set_state")
+
+_DRAW_DATA = (
+    "random", "numpy", "keras", "tf_keras", "tensorflow", "torchvision", "torchaudio", "torch_geometric", "sklearn",
+    "imblearn", "scipy", "pandas", "skimage", "albumentations", "imgaug", "monai", "networkx", "umap",
+)  # fmt: skip
+"""Libraries that draw data or weights for a script by ``random``. Others may only draw a file name or a time to wait.
+"""
+
+_DECORATORS = ("func", "inner", "wrapped", "decorated")
+"""What functions around a function are called, beside ``wrapper``."""
+
+_MOST_DRAWS = 1000
+_MOST_OTHERS = 20_000
+"""Draws from other generators than the global one, each of which takes a microsecond more as long as it is watched."""
+
+
+class _Drawing:
+    """Replaces a function of a global generator. It is pickled, compared and printed like the original."""
+
+    autograph_info__: dict[str, Any] = {}  # the mark of TensorFlow's do_not_convert
+
+    def __init__(self, function: Any, what: str, watched: _Generator) -> None:
+        self.__wrapped__, self._what, self._watched = function, what, watched
+        for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(self, attribute, getattr(function, attribute, None))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._watched.on:
+            return self._watched.drawn(self.__wrapped__, self._what, sys._getframe().f_back, args, kwargs)
+        return self.__wrapped__(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__wrapped__, name)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return sys.modules["copy"].deepcopy(self.__wrapped__, memo)
+
+    def __copy__(self) -> Any:
+        return self.__wrapped__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__wrapped__.__reduce_ex__(protocol)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.__wrapped__ == getattr(other, "__wrapped__", other))
+
+    def __hash__(self) -> int:
+        return hash(self.__wrapped__)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
+class _DrawingMethod:
+    """Replaces a method of a class. It is pickled as the original one, which others than ours call."""
+
+    def __init__(self, kind: Any, name: str, what: str, watched: _Generator) -> None:
+        self.__wrapped__, self._kind, self._what, self._watched = getattr(kind, name), kind, what, watched
+        for attribute in ("__name__", "__qualname__", "__doc__"):
+            setattr(self, attribute, getattr(self.__wrapped__, attribute, None))
+
+    def __call__(self, owner: Any, *args: Any, **kwargs: Any) -> Any:
+        if not self._watched.observes(owner):
+            return self.__wrapped__(owner, *args, **kwargs)
+        return self._watched.drawn(self.__wrapped__, self._what, sys._getframe().f_back, (owner, *args), kwargs)
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else types.MethodType(self, owner)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__wrapped__, name)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __reduce__(self) -> Any:
+        return getattr, (self._kind, self.__wrapped__.__name__)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
+class _Generator:
+    """Replaces what draws from one global generator until user code draws from it, or seeds it."""
+
+    through: Container[str] | None = None
+    """The libraries by which user code draws, if that is not all of them."""
+
+    def __init__(self, module: Any, name: str, sink: Sink) -> None:
+        self._module, self.name, self._sink = module, name, sink
+        self._replaced: dict[str, _Drawing] = {}
+        self._of_thread = _thread._local()
+        self._observed = 0
+        self.on = False
+
+    def watch(self) -> None:
+        """Begin to watch. The present state of the generator counts as unseeded."""
+        self.on, self._observed = True, 0
+        self._remember()
+        self._replace()
+
+    def restore(self) -> None:
+        """Restore the original functions, and watch no more."""
+        self.on = False
+        self._put_back()
+
+    def _remember(self) -> None:
+        """Remember the present state."""
+        raise NotImplementedError
+
+    def _is_seeded(self) -> bool:
+        """Return whether it was seeded, with or without a function named seed, since its state was remembered."""
+        raise NotImplementedError
+
+    def _state(self) -> Any:
+        """Return what has changed after a draw from this generator."""
+        return generators.state(self.name)
+
+    def _functions(self) -> Iterable[str]:
+        """Return the names of the functions in the module that draw from it."""
+        raise NotImplementedError
+
+    def _replace(self) -> None:
+        for name in self._functions():
+            function = vars(self._module)[name]
+            if not isinstance(function, _Drawing):
+                self._replaced[name] = _Drawing(function, f"{self.name}.{name}", self)
+                setattr(self._module, name, self._replaced[name])
+
+    def _put_back(self) -> None:
+        for name, ours in self._replaced.items():
+            if vars(self._module).get(name) is ours:
+                setattr(self._module, name, ours.__wrapped__)
+        self._replaced.clear()
+
+    def observes(self, owner: Any) -> bool:
+        """Return whether a draw by a method of this object may be one from the global generator."""
+        return self.on and not self._is_inside
+
+    @property
+    def _is_inside(self) -> bool:
+        return getattr(self._of_thread, "inside", False)
+
+    def drawn(self, function: Callable[..., Any], what: str, frame: FrameType | None, args: Any, kwargs: Any) -> Any:
+        """Call the original function, and note who called it if that drew a number."""
+        before: list[Any] = []
+        self._sink.guarded("draw", lambda: self._begin(before))
+        result = self._within(lambda: function(*args, **kwargs))  # shuffle draws a number for each element
+        if before and self.on:
+            self._sink.guarded("draw", lambda: self._end(before[0], result, what, frame))
+        return result
+
+    def _begin(self, before: list[Any]) -> None:
+        self._observed += 1
+        if self._observed > _MOST_DRAWS or self._is_seeded():
+            self.restore()
+        else:
+            before.append(self._state())
+
+    def _has_drawn(self, before: Any, result: Any) -> bool:
+        return bool(self._state() != before)
+
+    def _end(self, before: Any, result: Any, what: str, frame: FrameType | None) -> None:
+        if not self._has_drawn(before, result):
+            return
+        user_frame = frames.user_frame(frame, self.through)
+        if user_frame is not None:
+            self._write(_called(frame, user_frame) or what, user_frame)
+        else:
+            if before is not None and frames.is_imported(frame):
+                generators.leave_out(self.name, before)
+            self._remember()
+
+    def _write(self, what: str, user_frame: FrameType) -> None:
+        self.restore()
+        write(self._sink, "unseeded", what, frames.location(user_frame), self.name)
+
+    def _within(self, call: Callable[[], Any]) -> Any:
+        """Call what draws, or fits: what this thread draws in it is no draw of its own."""
+        before, self._of_thread.inside = self._is_inside, True
+        try:
+            return call()
+        finally:
+            self._of_thread.inside = before
+
+    def around(self, what: str, call: Callable[[], Any]) -> Any:
+        """Call what fits, and record its line of user code if it drew from this generator while it was unseeded."""
+        unseeded, before = self.on and not self._is_seeded(), self._state()
+        result = self._within(call)
+        if unseeded and self.on and self._state() != before:
+            user_frame = frames.user_frame(sys._getframe().f_back)
+            if user_frame is None:
+                self.restore()
+            else:
+                self._write(what, user_frame)
+        return result
+
+
+class _OfModule(_Generator):
+    """A generator whose methods are the functions of a module.
+
+    Its state tells whether it was seeded: nothing else draws from it than what is replaced.
+    """
+
+    def __init__(self, module: Any, name: str, sink: Sink, generator: Any) -> None:
+        super().__init__(module, name, sink)
+        self._generator = generator
+
+    def _remember(self) -> None:
+        self._known = self._state()
+
+    def _is_seeded(self) -> bool:
+        return bool(self._state() != self._known)
+
+    def _functions(self) -> Iterable[str]:
+        return [
+            name
+            for name, function in vars(self._module).items()
+            if getattr(function, "__self__", None) is self._generator and name not in _NOT_DRAWN
+        ]
+
+
+class _OfPython(_OfModule):
+    through = _DRAW_DATA
+
+    def __init__(self, random: Any, name: str, sink: Sink) -> None:
+        super().__init__(random, name, sink, random._inst)
+
+    def _replace(self) -> None:
+        super()._replace()
+        generator = self._generator
+        for name in _OF_PYTHON:  # as libraries draw that get the generator itself
+            method = _DrawingMethod(type(generator), name, f"{self.name}.{name}", self)
+            setattr(generator, name, types.MethodType(method, generator))
+
+    def _put_back(self) -> None:
+        super()._put_back()
+        for name in _OF_PYTHON:
+            vars(self._generator).pop(name, None)
+
+
+class _OfNumpy(_OfModule):
+    def __init__(self, random: Any, name: str, sink: Sink) -> None:
+        super().__init__(random, name, sink, random.mtrand._rand)
+        self._methods: dict[str, Any] = {}
+        self._others = 0
+
+    def _replace(self) -> None:
+        super()._replace()
+        kind = type(self._generator)
+        methods = {  # as libraries draw that get the generator itself by check_random_state
+            name: method
+            for name, method in vars(kind).items()
+            if callable(method) and name[0] != "_" and name not in (*_NOT_DRAWN, *self._methods)
+        }
+        set_in_c(kind, **{name: _DrawingMethod(kind, name, f"{self.name}.{name}", self) for name in methods})
+        self._methods.update(methods)
+
+    def _put_back(self) -> None:
+        super()._put_back()
+        self._restore_methods()
+
+    def _restore_methods(self) -> None:
+        methods, self._methods = self._methods, {}
+        if methods:
+            set_in_c(type(self._generator), **methods)
+
+    def observes(self, owner: Any) -> bool:
+        """Return whether it is this generator, and not too many others draw."""
+        if owner is self._generator:
+            return super().observes(owner)
+        self._others += 1
+        if self._others == _MOST_OTHERS:
+            self._sink.guarded("draw", self._restore_methods)
+        return False
+
+
+class _OfTorch(_Generator):
+    """The generator of torch for the CPU. Other operations draw from it too, such as dropout, and are not replaced."""
+
+    def _remember(self) -> None:
+        self._seed = self._module.default_generator.initial_seed()
+
+    def _is_seeded(self) -> bool:
+        return bool(self._module.default_generator.initial_seed() != self._seed)
+
+    def _state(self) -> Any:
+        return None  # reading it makes a tensor, in whatever mode of torch the script is in
+
+    def drawn(self, function: Callable[..., Any], what: str, frame: FrameType | None, args: Any, kwargs: Any) -> Any:
+        """Call the original function, and note who called it if that drew a number from no generator of its own."""
+        if kwargs.get("generator") is not None:
+            return function(*args, **kwargs)
+        return super().drawn(function, what, frame, args, kwargs)
+
+    def _has_drawn(self, before: Any, result: Any) -> bool:
+        torch = self._module
+        with torch._C.DisableTorchFunction():
+            return type(result) in (torch.Tensor, torch.nn.Parameter) and result.device.type == "cpu"
+
+    def _functions(self) -> Iterable[str]:
+        return [name for name in _OF_TORCH if name in vars(self._module)]
+
+    def _replace(self) -> None:
+        super()._replace()
+        tensor = self._module.Tensor
+        for name in _OF_TENSORS:
+            setattr(tensor, name, _DrawingMethod(tensor, name, f"torch.Tensor.{name}", self))
+
+    def _put_back(self) -> None:
+        super()._put_back()
+        for name in _OF_TENSORS:
+            if isinstance(vars(self._module.Tensor).get(name), _DrawingMethod):
+                delattr(self._module.Tensor, name)  # the original one is that of its base class
+
+    def _find_builtin(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a replacement for how TorchScript finds an operation by the identity of a function."""
+
+        def _find_builtin(fn: Any) -> Any:
+            replaced = [*self._replaced.items()]
+            for name, ours in replaced:
+                setattr(self._module, name, ours.__wrapped__)
+            try:
+                return function(fn.__wrapped__ if isinstance(fn, _Drawing) else fn)
+            finally:
+                for name, ours in replaced if self.on else ():
+                    setattr(self._module, name, ours)
+
+        return _find_builtin
+
+
+def _called(frame: FrameType | None, user_frame: FrameType) -> str:
+    """Return the function of a library that the user's line called, and that called this frame; "" if there is none."""
+    name = ""
+    while frame is not None and frame is not user_frame:
+        function = frame.f_code.co_name
+        decorates = function in _DECORATORS or "wrapper" in function or frame.f_code.co_filename[:1] == "<"
+        if function == "__init__":
+            name_in_class = getattr(frame.f_code, "co_qualname", function)  # since Python 3.11
+            function = name_in_class.rpartition(".")[0] or function
+        if not decorates and function[:1] not in ("_", "<"):
+            name = _public(frame, function)
+        frame = frame.f_back
+    return name
+
+
+def _public(frame: FrameType, name: str) -> str:
+    """Return the shortest name by which a library offers this function or class: ``scipy.stats.bootstrap``."""
+    parts, value = (frame.f_globals.get("__name__") or "").split("."), frame.f_globals.get(name)
+    for end in range(1, len(parts) + 1):
+        holder = sys.modules.get(".".join(parts[:end]))
+        if value is not None and holder is not None and vars(holder).get(name) is value:
+            return ".".join([*parts[:end], name])
+    return f"{parts[0]}.{name}"
+
+
+_KINDS: dict[str, Callable[[Any, str, Sink], _Generator]] = {
+    "random": _OfPython,
+    "numpy.random": _OfNumpy,
+    "torch": _OfTorch,
+}
+_watched: list[_Generator] = []
+_compiling = False
+
+
+def of_numpy() -> _Generator | None:
+    """Return the watched generator of ``numpy.random``, None if there is none."""
+    return next((one for one in _watched if one.name == "numpy.random"), None)
+
+
+def watch_draws(module: Any, name: str, sink: Sink) -> Any:
+    """Watch a global generator from the import of its module on. Must be called before a flag seeds it."""
+    generator = _KINDS[name](module, name, sink)
+    if not _compiling:
+        _watched.append(generator)
+        generator.watch()
+    return generator
+
+
+def watch_python(random: Any, recorder: Recorder) -> None:
+    """Watch the generator of ``random``, which Python seeds from entropy again in a forked child."""
+    generator = watch_draws(random, "random", recorder.sink)
+
+    def forked() -> None:
+        if not _compiling:
+            recorder.sink.guarded("fork", generator.watch)
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=forked)  # runs after the hook of random itself
+
+
+def watch_numpy(random: Any, recorder: Recorder) -> None:
+    """Watch the generator of ``numpy.random``."""
+    watch_draws(random, "numpy.random", recorder.sink)
+
+
+def watch_torch(torch: Any, recorder: Recorder) -> None:
+    """Watch the generator of torch."""
+    generator = watch_draws(torch, "torch", recorder.sink)
+    replace(torch.jit._builtins, "_find_builtin", generator._find_builtin)
+
+
+def restore() -> None:
+    """Restore all functions for a compiler, which recognizes a function by the object in its module."""
+    global _compiling
+    _compiling = True
+    for generator in _watched:
+        generator.restore()
+
+
+def restore_for_dynamo(eval_frame: Any, recorder: Recorder) -> None:
+    """Restore all functions when torch compiles something, not at the import, which an optimizer causes too."""
+
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            recorder.sink.guarded("compile", restore)
+            function(self, *args, **kwargs)
+
+        return __init__
+
+    replace(eval_frame.OptimizeContext, "__init__", make)
