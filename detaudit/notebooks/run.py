@@ -88,6 +88,9 @@ class _Run:
         if _has_ipython():
             self._module.__dict__["get_ipython"] = _Shell(self._module)
         sys.modules["__main__"] = self._module
+        if "tqdm.notebook" in text:
+            with contextlib.suppress(ImportError):
+                import tqdm.notebook  # type: ignore[import-untyped]  # noqa: F401 - in Jupyter, tqdm.auto has done that
 
     def all(self) -> None:
         """Run all cells, within an event loop if one of them awaits."""

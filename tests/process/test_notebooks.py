@@ -92,6 +92,19 @@ def test_a_magic_without_ipython_is_an_error_before_any_run(project: Project) ->
 
 
 @pytest.mark.full
+def test_tqdm_has_its_part_for_notebooks_as_in_jupyter(project: Project) -> None:
+    (project.folder / "tqdm").mkdir()
+    project.write("tqdm/__init__.py", "")
+    project.write("tqdm/notebook.py", "tqdm = list")
+    code = "import tqdm\nfor step in tqdm.notebook.tqdm(range(2)):\n    print('loss', 0.5)"
+    cell = {"cell_type": "code", "metadata": {}, "source": code, "outputs": [], "execution_count": None}
+    project.write("bars.ipynb", json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}))
+    done = project.run("bars.ipynb", "--runs", "1")
+    (run,) = done.json["groups"][0]["runs"]
+    assert run["exit_code"] == 0, done.err
+
+
+@pytest.mark.full
 def test_fix_writes_the_cell_and_nothing_else(project: Project) -> None:
     path = project.folder / "deep" / "thesis.ipynb"
     path.parent.mkdir()
