@@ -384,12 +384,13 @@ def _called(frame: FrameType | None, user_frame: FrameType) -> str:
 
 def _public(frame: FrameType, name: str) -> str:
     """Return the shortest name by which a library offers this function or class: ``scipy.stats.bootstrap``."""
-    parts, value = (frame.f_globals.get("__name__") or "").split("."), frame.f_globals.get(name)
+    top, *parts = (frame.f_globals.get("__name__") or "").split(".")
+    parts, value = [top, *[part for part in parts if part != "src" and part[:1] != "_"]], frame.f_globals.get(name)
     for end in range(1, len(parts) + 1):
         holder = sys.modules.get(".".join(parts[:end]))
         if value is not None and holder is not None and vars(holder).get(name) is value:
             return ".".join([*parts[:end], name])
-    return f"{parts[0]}.{name}"
+    return f"{top}.{name}"
 
 
 _KINDS: dict[str, Callable[[Any, str, Sink], _Generator]] = {
