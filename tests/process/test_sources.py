@@ -247,7 +247,7 @@ print(cross_validate(ExtraTreeClassifier(), x, y)["test_score"].sum())
     )
     done = project.run("search.py", "--runs", "2")
     (named,) = sources(done)
-    assert (named["line"], named["kind"], named["call"]) == (7, "unseeded", "sklearn.model_selection.cross_validate")
+    assert (named["line"], named["kind"], named["call"]) == (7, "unseeded", "sklearn.cross_validate")
 
 
 @pytest.mark.slow

@@ -371,26 +371,27 @@ def _called(frame: FrameType | None, user_frame: FrameType) -> str:
     """Return the function of a library that the user's line called, and that called this frame; "" if there is none."""
     name = ""
     while frame is not None and frame is not user_frame:
-        function = frame.f_code.co_name
-        decorates = function in _DECORATORS or "wrapper" in function or frame.f_code.co_filename[:1] == "<"
+        code = frame.f_code
+        kind, _, function = getattr(code, "co_qualname", code.co_name).rpartition(".")  # since Python 3.11
         if function == "__init__":
-            name_in_class = getattr(frame.f_code, "co_qualname", function)  # since Python 3.11
-            function = name_in_class.rpartition(".")[0] or function
-        if not decorates and function[:1] not in ("_", "<"):
-            name = _public(frame, function)
+            kind, function = "", kind.rpartition(".")[2]
+        decorates = function in _DECORATORS or "wrapper" in function or code.co_filename[:1] == "<"
+        if not decorates and function[:1] not in ("", "_", "<"):
+            offered = _offered(frame, kind or function) or frames.top_module(frame)
+            name = offered if offered.endswith(f".{function}") else f"{offered}.{function}"
         frame = frame.f_back
     return name
 
 
-def _public(frame: FrameType, name: str) -> str:
-    """Return the shortest name by which a library offers this function or class: ``scipy.stats.bootstrap``."""
+def _offered(frame: FrameType, name: str) -> str:
+    """Return the shortest name by which a library offers this function or class, such as ``scipy.stats.bootstrap``."""
     top, *parts = (frame.f_globals.get("__name__") or "").split(".")
     parts, value = [top, *[part for part in parts if part != "src" and part[:1] != "_"]], frame.f_globals.get(name)
     for end in range(1, len(parts) + 1):
         holder = sys.modules.get(".".join(parts[:end]))
         if value is not None and holder is not None and vars(holder).get(name) is value:
             return ".".join([*parts[:end], name])
-    return f"{top}.{name}"
+    return ""
 
 
 _KINDS: dict[str, Callable[[Any, str, Sink], _Generator]] = {
