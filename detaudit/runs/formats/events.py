@@ -147,8 +147,12 @@ def events_parts(path: Path) -> Iterator[Part]:
     def named_parts() -> Found:
         with path.open("rb") as file:
             described: set[str] = set()
+            found = None
             for record in _records(file):
-                yield from _event(record, described)
+                for found in _event(record, described):
+                    yield found
+            if found is None:
+                yield "events", single.text("events", "none")
 
     return folded(named_parts())
 
