@@ -75,6 +75,7 @@ class Assigned:
             inner = getattr(source, "value", None)  # a method of TensorFlow's own variables
             variable = source if inner is None or callable(inner) else inner
             for one in getattr(variable, "values", (variable,)):
+                one = getattr(one, "_variable", one)  # inside one of Keras 2 with mixed precision
                 self._variables.pop(id(one), None)
                 self._trained[id(one)] = weakref.ref(one)
 
