@@ -376,8 +376,9 @@ def _called(frame: FrameType | None, user_frame: FrameType) -> str:
         if function == "__init__":
             kind, function = "", kind.rpartition(".")[2]
         decorates = function in _DECORATORS or "wrapper" in function or code.co_filename[:1] == "<"
-        if not decorates and function[:1] not in ("", "_", "<"):
-            offered = _offered(frame, kind or function) or frames.top_module(frame)
+        offered = _offered(frame, kind or function)
+        if (function == "__iter__" and offered) or (not decorates and function[:1] not in ("", "_", "<")):
+            offered = offered or frames.top_module(frame)
             name = offered if offered.endswith(f".{function}") else f"{offered}.{function}"
         frame = frame.f_back
     return name

@@ -256,6 +256,7 @@ TORCH = {
     "torch.randn": lambda torch: torch.randn(3),
     "torch.Tensor.normal_": lambda torch: torch.empty(3).normal_(),
     "torch.distributions.Normal.sample": lambda torch: torch.distributions.Normal(0.0, 1.0).sample(),
+    "torch.utils.data.DataLoader.__iter__": lambda torch: list(torch.utils.data.DataLoader([1, 2])),
     "torch.nn.Linear": lambda torch: torch.nn.Linear(2, 2),
     "torch.nn.init.xavier_uniform_": lambda torch: torch.nn.init.xavier_uniform_(torch.empty(2, 2)),
 }
