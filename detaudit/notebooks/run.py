@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
+import importlib.util
 import io
 import linecache
 import os
@@ -89,8 +91,8 @@ class _Run:
             self._module.__dict__["get_ipython"] = _Shell(self._module)
         sys.modules["__main__"] = self._module
         if "tqdm.notebook" in text:
-            with contextlib.suppress(ImportError):
-                import tqdm.notebook  # type: ignore[import-untyped]  # noqa: F401 - in Jupyter, tqdm.auto has done that
+            with contextlib.suppress(ImportError):  # in Jupyter, tqdm.auto has done that
+                importlib.import_module("tqdm.notebook")
 
     def all(self) -> None:
         """Run all cells, within an event loop if one of them awaits."""
@@ -164,8 +166,6 @@ def _is_silent(text: str, last: ast.Expr) -> bool:
 
 
 def _has_ipython() -> bool:
-    import importlib.util
-
     return importlib.util.find_spec("IPython") is not None
 
 

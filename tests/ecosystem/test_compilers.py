@@ -1,4 +1,4 @@
-"""numba compiles what draws from a global generator: it recognizes the functions, and the script's own draws have a line."""
+"""numba recognizes the functions of global generators that it compiles, and the draws of a script have a line."""
 
 import pytest
 

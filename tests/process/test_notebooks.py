@@ -97,7 +97,13 @@ def test_tqdm_has_its_part_for_notebooks_as_in_jupyter(project: Project) -> None
     project.write("tqdm/__init__.py", "")
     project.write("tqdm/notebook.py", "tqdm = list")
     code = "import tqdm\nfor step in tqdm.notebook.tqdm(range(2)):\n    print('loss', 0.5)"
-    cell = {"cell_type": "code", "metadata": {}, "source": code, "outputs": [], "execution_count": None}
+    cell: dict[str, object] = {
+        "cell_type": "code",
+        "metadata": {},
+        "source": code,
+        "outputs": [],
+        "execution_count": None,
+    }
     project.write("bars.ipynb", json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}))
     done = project.run("bars.ipynb", "--runs", "1")
     (run,) = done.json["groups"][0]["runs"]

@@ -252,7 +252,7 @@ def torch(random: Any) -> Iterator[Any]:
     draws.restore()
 
 
-TORCH = {
+TORCH: dict[str, Callable[[Any], Any]] = {
     "torch.randn": lambda torch: torch.randn(3),
     "torch.Tensor.normal_": lambda torch: torch.empty(3).normal_(),
     "torch.distributions.Normal.sample": lambda torch: torch.distributions.Normal(0.0, 1.0).sample(),
