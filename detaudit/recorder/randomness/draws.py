@@ -437,8 +437,10 @@ def watch_numpy(random: Any, recorder: Recorder) -> None:
 
 def watch_torch(torch: Any, recorder: Recorder) -> None:
     """Watch the generator of torch."""
-    generator = watch_draws(torch, "torch", recorder.sink)
-    replace(torch.jit._builtins, "_find_builtin", generator._find_builtin)
+    builtins = getattr(torch.jit, "_builtins", None)
+    if hasattr(builtins, "_find_builtin"):  # else TorchScript of this version might not find what is replaced
+        generator = watch_draws(torch, "torch", recorder.sink)
+        replace(builtins, "_find_builtin", generator._find_builtin)
 
 
 def restore() -> None:
