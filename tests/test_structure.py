@@ -261,6 +261,11 @@ def test_the_recorder_and_the_scanner_need_only_the_standard_library_and_python_
         assert "from __future__ import annotations" in path.read_text() or "def " not in path.read_text()
 
 
+@pytest.mark.parametrize("path", IN_THE_TRAINING, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_hook_asks_for_a_frame_that_native_code_does_not_have(path: Path) -> None:
+    assert "_getframe(1)" not in path.read_text(), "it raises ValueError if no Python function lies below; use f_back"
+
+
 @pytest.mark.parametrize("name", ["wire", "private", "redact"])
 def test_what_the_recorder_imports_reads_in_python_3_9(name: str) -> None:
     path = PACKAGE / f"{name}.py"
