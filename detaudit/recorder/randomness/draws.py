@@ -14,7 +14,7 @@ from .seeds import write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable
+    from collections.abc import Callable, Container, Sequence
     from types import FrameType
     from typing import Any
 
@@ -124,8 +124,8 @@ class _Generator:
     through: Container[str] | None = None
     """The libraries by which user code draws, if that is not all of them."""
 
-    def __init__(self, module: Any, name: str, sink: Sink) -> None:
-        self._module, self.name, self._sink = module, name, sink
+    def __init__(self, module: Any, name: str, sink: Sink, functions: Sequence[str]) -> None:
+        self._module, self.name, self._sink, self._functions = module, name, sink, functions
         self._replaced: dict[str, _Drawing] = {}
         self._of_thread = _thread._local()
         self._observed = 0
@@ -133,8 +133,7 @@ class _Generator:
 
     def watch(self) -> None:
         """Begin to watch. The present state of the generator counts as unseeded."""
-        self.on, self._observed = True, 0
-        self._remember()
+        self.on, self._observed, self._unseeded = True, 0, self._mark()
         self._replace()
 
     def restore(self) -> None:
@@ -142,24 +141,16 @@ class _Generator:
         self.on = False
         self._put_back()
 
-    def _remember(self) -> None:
-        """Remember the present state."""
+    def _mark(self) -> Any:
+        """Return what differs once it was seeded, with or without a function named seed."""
         raise NotImplementedError
 
-    def _is_seeded(self) -> bool:
-        """Return whether it was seeded, with or without a function named seed, since its state was remembered."""
-        raise NotImplementedError
-
-    def _state(self) -> Any:
-        """Return what has changed after a draw from this generator."""
-        return generators.state(self.name)
-
-    def _functions(self) -> Iterable[str]:
-        """Return the names of the functions in the module that draw from it."""
+    def _has_drawn(self, result: Any) -> bool:
+        """Return whether a call with this result drew from it, while it was unseeded."""
         raise NotImplementedError
 
     def _replace(self) -> None:
-        for name in self._functions():
+        for name in self._functions:
             function = vars(self._module)[name]
             if not isinstance(function, _Drawing):
                 self._replaced[name] = _Drawing(function, f"{self.name}.{name}", self)
@@ -181,33 +172,32 @@ class _Generator:
 
     def drawn(self, function: Callable[..., Any], what: str, frame: FrameType | None, args: Any, kwargs: Any) -> Any:
         """Call the original function, and note who called it if that drew a number."""
-        before: list[Any] = []
-        self._sink.guarded("draw", lambda: self._begin(before))
+        unseeded: list[bool] = []
+        self._sink.guarded("draw", lambda: unseeded.append(self._is_unseeded()))
         result = self._within(lambda: function(*args, **kwargs))  # shuffle draws a number for each element
-        if before and self.on:
-            self._sink.guarded("draw", lambda: self._end(before[0], result, what, frame))
+        if unseeded == [True]:  # even if another thread came meanwhile, to which it looks seeded now
+            self._sink.guarded("draw", lambda: self._end(result, what, frame))
         return result
 
-    def _begin(self, before: list[Any]) -> None:
+    def _is_unseeded(self) -> bool:
+        """Return whether it is, before a draw; if it is not, or there were too many, nothing is watched any more."""
         self._observed += 1
-        if self._observed > _MOST_DRAWS or self._is_seeded():
+        unseeded = bool(self._observed <= _MOST_DRAWS and self._mark() == self._unseeded)
+        if not unseeded:
             self.restore()
-        else:
-            before.append(self._state())
+        return unseeded
 
-    def _has_drawn(self, before: Any, result: Any) -> bool:
-        return bool(self._state() != before)
-
-    def _end(self, before: Any, result: Any, what: str, frame: FrameType | None) -> None:
-        if not self._has_drawn(before, result):
+    def _end(self, result: Any, what: str, frame: FrameType | None) -> None:
+        if not self._has_drawn(result):
             return
         user_frame = frames.user_frame(frame, self.through)
         if user_frame is not None:
             self._write(_called(frame, user_frame) or what, user_frame)
         else:
-            if before is not None and frames.is_imported(frame):
-                generators.leave_out(self.name, before)
-            self._remember()
+            self._pass_over(frame)
+
+    def _pass_over(self, frame: FrameType | None) -> None:
+        """Go on after a draw that no user code is responsible for."""
 
     def _write(self, what: str, user_frame: FrameType) -> None:
         self.restore()
@@ -221,18 +211,6 @@ class _Generator:
         finally:
             self._of_thread.inside = before
 
-    def around(self, what: str, call: Callable[[], Any]) -> Any:
-        """Call what fits, and record its line of user code if it drew from this generator while it was unseeded."""
-        unseeded, before = self.on and not self._is_seeded(), self._state()
-        result = self._within(call)
-        if unseeded and self.on and self._state() != before:
-            user_frame = frames.user_frame(sys._getframe().f_back)
-            if user_frame is None:
-                self.restore()
-            else:
-                self._write(what, user_frame)
-        return result
-
 
 class _OfModule(_Generator):
     """A generator whose methods are the functions of a module.
@@ -241,21 +219,20 @@ class _OfModule(_Generator):
     """
 
     def __init__(self, module: Any, name: str, sink: Sink, generator: Any) -> None:
-        super().__init__(module, name, sink)
+        its = {name for name, one in vars(module).items() if getattr(one, "__self__", None) is generator}
+        super().__init__(module, name, sink, sorted(its.difference(_NOT_DRAWN)))
         self._generator = generator
 
-    def _remember(self) -> None:
-        self._known = self._state()
+    def _mark(self) -> Any:
+        return generators.state(self.name)
 
-    def _is_seeded(self) -> bool:
-        return bool(self._state() != self._known)
+    def _has_drawn(self, result: Any) -> bool:
+        return bool(self._mark() != self._unseeded)
 
-    def _functions(self) -> Iterable[str]:
-        return [
-            name
-            for name, function in vars(self._module).items()
-            if getattr(function, "__self__", None) is self._generator and name not in _NOT_DRAWN
-        ]
+    def _pass_over(self, frame: FrameType | None) -> None:
+        if frames.is_imported(frame):
+            generators.leave_out(self.name, self._unseeded)
+        self._unseeded = self._mark()
 
 
 class _OfPython(_OfModule):
@@ -312,18 +289,27 @@ class _OfNumpy(_OfModule):
             self._sink.guarded("draw", self._restore_methods)
         return False
 
+    def around(self, what: str, call: Callable[[], Any]) -> Any:
+        """Call what fits, and record its line of user code if it drew from this generator while it was unseeded."""
+        unseeded = self.on and self._mark() == self._unseeded
+        result = self._within(call)
+        if unseeded and self.on and self._has_drawn(result):
+            user_frame = frames.user_frame(sys._getframe().f_back)
+            if user_frame is None:
+                self.restore()
+            else:
+                self._write(what, user_frame)
+        return result
+
 
 class _OfTorch(_Generator):
     """The generator of torch for the CPU. Other operations draw from it too, such as dropout, and are not replaced."""
 
-    def _remember(self) -> None:
-        self._seed = self._module.default_generator.initial_seed()
+    def __init__(self, torch: Any, name: str, sink: Sink) -> None:
+        super().__init__(torch, name, sink, [function for function in _OF_TORCH if function in vars(torch)])
 
-    def _is_seeded(self) -> bool:
-        return bool(self._module.default_generator.initial_seed() != self._seed)
-
-    def _state(self) -> Any:
-        return None  # reading it makes a tensor, in whatever mode of torch the script is in
+    def _mark(self) -> Any:
+        return self._module.default_generator.initial_seed()  # to read the state makes a tensor, in any mode of torch
 
     def drawn(self, function: Callable[..., Any], what: str, frame: FrameType | None, args: Any, kwargs: Any) -> Any:
         """Call the original function, and note who called it if that drew a number from no generator of its own."""
@@ -331,13 +317,10 @@ class _OfTorch(_Generator):
             return function(*args, **kwargs)
         return super().drawn(function, what, frame, args, kwargs)
 
-    def _has_drawn(self, before: Any, result: Any) -> bool:
+    def _has_drawn(self, result: Any) -> bool:
         torch = self._module
         with torch._C.DisableTorchFunction():
             return type(result) in (torch.Tensor, torch.nn.Parameter) and result.device.type == "cpu"
-
-    def _functions(self) -> Iterable[str]:
-        return [name for name in _OF_TORCH if name in vars(self._module)]
 
     def _replace(self) -> None:
         super()._replace()
@@ -378,8 +361,7 @@ def _called(frame: FrameType | None, user_frame: FrameType) -> str:
         decorates = function in _DECORATORS or "wrapper" in function or code.co_filename[:1] == "<"
         offered = _offered(frame, kind or function)
         if (function == "__iter__" and offered) or (not decorates and function[:1] not in ("", "_", "<")):
-            offered = offered or frames.top_module(frame)
-            name = offered if offered.endswith(f".{function}") else f"{offered}.{function}"
+            name = offered if offered and not kind else f"{offered or frames.top_module(frame)}.{function}"
         frame = frame.f_back
     return name
 
@@ -404,9 +386,9 @@ _watched: list[_Generator] = []
 _compiling = False
 
 
-def of_numpy() -> _Generator | None:
+def of_numpy() -> _OfNumpy | None:
     """Return the watched generator of ``numpy.random``, None if there is none."""
-    return next((one for one in _watched if one.name == "numpy.random"), None)
+    return next((one for one in _watched if isinstance(one, _OfNumpy)), None)
 
 
 def watch_draws(module: Any, name: str, sink: Sink) -> Any:

@@ -4,6 +4,7 @@ import copy
 import inspect
 import pickle
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -152,6 +153,22 @@ def test_numpy_s_global_generator(monkeypatch: pytest.MonkeyPatch, numpy: Any, r
     assert np.random.rand() == np.random.RandomState(0).rand()
     assert len(sink.found) == 1
     assert not generator.on
+
+
+def test_a_draw_is_recorded_that_another_thread_draws_into(random: Any) -> None:
+    sink = Lines()
+    draws.watch_draws(random, "random", sink)  # type: ignore[arg-type]
+
+    class Bound:
+        def __index__(self) -> int:  # randrange asks for it, in the middle
+            random._inst._randbelow(9)
+            thread = threading.Thread(target=random.gauss)
+            thread.start()
+            thread.join()
+            return 9
+
+    random.randrange(Bound())
+    assert ("unseeded", "random.randrange", __file__, "random") in recorded(sink)
 
 
 LIBRARY = """
