@@ -128,7 +128,7 @@ class _Generator:
         self._module, self.name, self._sink, self._functions = module, name, sink, functions
         self._replaced: dict[str, _Drawing] = {}
         self._of_thread = _thread._local()
-        self._observed = 0
+        self._observed = self._others = 0
         self.on = False
 
     def watch(self) -> None:
@@ -165,6 +165,11 @@ class _Generator:
     def observes(self, owner: Any) -> bool:
         """Return whether a draw by a method of this object may be one from the global generator."""
         return self.on and not self._is_inside
+
+    def _count_other(self, restore: Callable[[], None]) -> None:
+        self._others += 1
+        if self._others == _MOST_OTHERS:
+            self._sink.guarded("draw", restore)
 
     @property
     def _is_inside(self) -> bool:
@@ -258,7 +263,6 @@ class _OfNumpy(_OfModule):
     def __init__(self, random: Any, name: str, sink: Sink) -> None:
         super().__init__(random, name, sink, random.mtrand._rand)
         self._methods: dict[str, Any] = {}
-        self._others = 0
 
     def _replace(self) -> None:
         super()._replace()
@@ -284,9 +288,7 @@ class _OfNumpy(_OfModule):
         """Return whether it is this generator, and not too many others draw."""
         if owner is self._generator:
             return super().observes(owner)
-        self._others += 1
-        if self._others == _MOST_OTHERS:
-            self._sink.guarded("draw", self._restore_methods)
+        self._count_other(self._restore_methods)
         return False
 
     def around(self, what: str, call: Callable[[], Any]) -> Any:
@@ -314,6 +316,7 @@ class _OfTorch(_Generator):
     def drawn(self, function: Callable[..., Any], what: str, frame: FrameType | None, args: Any, kwargs: Any) -> Any:
         """Call the original function, and note who called it if that drew a number from no generator of its own."""
         if kwargs.get("generator") is not None:
+            self._count_other(self.restore)
             return function(*args, **kwargs)
         return super().drawn(function, what, frame, args, kwargs)
 

@@ -307,6 +307,20 @@ def test_torch_that_is_seeded_is_not_recorded(seeding: Callable[[Any], Any], tor
     assert not watched.on
 
 
+def test_many_draws_from_other_generators_of_torch_restore_the_functions(
+    torch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, methods = dict(vars(torch)), dict(vars(torch.Tensor))
+    monkeypatch.setattr(draws, "_MOST_OTHERS", 3)
+    watched = draws.watch_draws(torch, "torch", Lines())  # type: ignore[arg-type]
+    own = torch.Generator().manual_seed(0)
+    torch.rand(3, generator=own)
+    torch.empty(3).uniform_(generator=own)
+    assert watched.on
+    torch.rand(3, generator=own)
+    assert (dict(vars(torch)), dict(vars(torch.Tensor))) == (before, methods)
+
+
 def test_torchscript_finds_operations_by_their_functions(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     builtins = torch.jit._builtins
     for name in ("_find_builtin", "_builtin_table"):
