@@ -269,7 +269,7 @@ class EstimatorSeed(Rule):
     def of(cls, taker: str) -> "EstimatorSeed":
         """Return the rule for what a run recorded, such as ``umap.UMAP(random_state)``; see Source."""
         full, _, keyword = taker.removesuffix(")").partition("(")
-        module, _, name = full.partition(".")
+        module, name = full.partition(".")[0], full.rpartition(".")[2]
         if keyword in ("rng", "rstate"):
             return cls((_Seeded(module, {name}, keyword, "numpy.random.default_rng({})", uses="numpy"),))
         return cls((_Seeded(module, {name}, keyword),))

@@ -214,6 +214,7 @@ FMIN = "from hyperopt import fmin\n"
         (REDUCER + "for n in range(3):\n    UMAP().fit(x)  # here", "umap.UMAP(random_state)",
          "UMAP(random_state=n).fit(x)  # here"),
         (REDUCER + "a = UMAP()\nx = a.fit(x)  # here", "umap.PCA(random_state)", None),
+        ("from arch.univariate import Normal\nn = Normal()", "arch.univariate.Normal(seed)", "n = Normal(seed=0)"),
         (FMIN + "import numpy as n\na = fmin(f)", "hyperopt.fmin(rstate)",
          "a = fmin(f, rstate=n.random.default_rng(0))"),
         (FMIN + "a = fmin(table.fmin(f), table.fmin(f))", "hyperopt.fmin(seed)",

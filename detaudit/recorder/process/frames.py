@@ -20,6 +20,9 @@ PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep
 _PICKLED = "<dynamic-code>"
 """The file of code that cloudpickle sent to this process by value, as joblib does with what a script defines."""
 
+_DECORATORS = ("func", "inner", "wrapped", "decorated")
+"""What functions around a function are called, beside ``wrapper``."""
+
 _known: dict[str, bool] = {}
 _installed: dict[str, set[str]] = {}
 
@@ -120,6 +123,36 @@ def top_module(frame: FrameType) -> str:
     """Return the top-level module that a frame's code belongs to."""
     name: str | None = frame.f_globals.get("__name__")  # None in what a program compiles itself
     return (name or "").split(".")[0]
+
+
+def called(frame: FrameType | None, user_frame: FrameType) -> str:
+    """Return the function of a library that the user's line called, and that called this frame; "" if there is none."""
+    name = ""
+    while frame is not None and frame is not user_frame:
+        code = frame.f_code
+        kind, _, function = getattr(code, "co_qualname", code.co_name).rpartition(".")  # since Python 3.11
+        if function == "__init__":
+            kind, function = "", kind.rpartition(".")[2]
+        elif not kind and function[:1] == "_" and function.lstrip("_") in frame.f_globals:
+            function = function.lstrip("_")  # os.walk returns a generator of os._walk
+        generated = code.co_filename[:1] == "<" and not is_standard_library(code.co_filename)
+        passed_over = generated or is_ours(frame) or function in _DECORATORS or "wrapper" in function
+        holder = offered(frame, kind or function)
+        if (function == "__iter__" and holder) or (not passed_over and function[:1] not in ("", "_", "<")):
+            name = holder if holder and not kind else f"{holder or top_module(frame)}.{function}"
+        frame = frame.f_back
+    return name
+
+
+def offered(frame: FrameType, name: str) -> str:
+    """Return the shortest name by which a library offers this function or class, such as ``scipy.stats.bootstrap``."""
+    top, *parts = (frame.f_globals.get("__name__") or "").split(".")
+    parts, value = [top, *[part for part in parts if part != "src" and part[:1] != "_"]], frame.f_globals.get(name)
+    for end in range(1, len(parts) + 1):
+        holder = sys.modules.get(".".join(parts[:end]))
+        if value is not None and holder is not None and vars(holder).get(name) is value:
+            return ".".join([*parts[:end], name])
+    return ""
 
 
 def _starts_a_child(frame: FrameType) -> bool:

@@ -44,9 +44,6 @@ _DRAW_DATA = (
 """Libraries that draw data or weights for a script by ``random``. Others may only draw a file name or a time to wait.
 """
 
-_DECORATORS = ("func", "inner", "wrapped", "decorated")
-"""What functions around a function are called, beside ``wrapper``."""
-
 _MOST_DRAWS = 1000
 _MOST_OTHERS = 20_000
 """Draws from other generators than the global one, each of which takes a microsecond more as long as it is watched."""
@@ -197,7 +194,7 @@ class _Generator:
             return
         user_frame = frames.user_frame(frame, self.through)
         if user_frame is not None:
-            self._write(_called(frame, user_frame) or what, user_frame)
+            self._write(frames.called(frame, user_frame) or what, user_frame)
         else:
             self._pass_over(frame)
 
@@ -351,33 +348,6 @@ class _OfTorch(_Generator):
                     setattr(self._module, name, ours)
 
         return _find_builtin
-
-
-def _called(frame: FrameType | None, user_frame: FrameType) -> str:
-    """Return the function of a library that the user's line called, and that called this frame; "" if there is none."""
-    name = ""
-    while frame is not None and frame is not user_frame:
-        code = frame.f_code
-        kind, _, function = getattr(code, "co_qualname", code.co_name).rpartition(".")  # since Python 3.11
-        if function == "__init__":
-            kind, function = "", kind.rpartition(".")[2]
-        decorates = function in _DECORATORS or "wrapper" in function or code.co_filename[:1] == "<"
-        offered = _offered(frame, kind or function)
-        if (function == "__iter__" and offered) or (not decorates and function[:1] not in ("", "_", "<")):
-            name = offered if offered and not kind else f"{offered or frames.top_module(frame)}.{function}"
-        frame = frame.f_back
-    return name
-
-
-def _offered(frame: FrameType, name: str) -> str:
-    """Return the shortest name by which a library offers this function or class, such as ``scipy.stats.bootstrap``."""
-    top, *parts = (frame.f_globals.get("__name__") or "").split(".")
-    parts, value = [top, *[part for part in parts if part != "src" and part[:1] != "_"]], frame.f_globals.get(name)
-    for end in range(1, len(parts) + 1):
-        holder = sys.modules.get(".".join(parts[:end]))
-        if value is not None and holder is not None and vars(holder).get(name) is value:
-            return ".".join([*parts[:end], name])
-    return ""
 
 
 _KINDS: dict[str, Callable[[Any, str, Sink], _Generator]] = {

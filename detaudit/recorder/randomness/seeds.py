@@ -231,12 +231,14 @@ def _taker(frame: FrameType, called: bool) -> str:
     code, module = frame.f_code, frames.top_module(frame)
     name = getattr(code, "co_qualname", code.co_name)  # since Python 3.11
     holder, _, function = name.rpartition(".")
+    offered = frames.offered(frame, holder or function)
     parameter = _seed_parameter(code)
     if parameter and called and function[:1] != "_" and not any([part in function for part in _HELPERS]):
-        return f"{module}.{name}({parameter})"
+        what = f"{offered or f'{module}.{holder}'}.{function}" if holder else offered or f"{module}.{function}"
+        return f"{what}({parameter})"
     kind = frame.f_globals.get(holder) if holder else None
     parameter = _seed_parameter(getattr(kind.__init__, "__code__", None)) if isinstance(kind, type) else ""  # type: ignore[misc]
-    return f"{module}.{holder}({parameter})" if parameter else ""
+    return f"{offered or f'{module}.{holder}'}({parameter})" if parameter else ""
 
 
 def _seed_parameter(code: CodeType | None) -> str:

@@ -47,25 +47,17 @@ def watch_uuid(uuid: Any, sink: Sink) -> None:
     replace(uuid, "uuid1", make)
 
 
-def _called(frame: FrameType | None, by: FrameType) -> str:
-    """Return the name of the function that the user's frame ``by`` called, ``""`` if it is the wrapped one itself."""
-    name, current = "", frame
-    while current is not None and current is not by:
-        if not frames.is_ours(current):
-            module, code = frames.top_module(current), current.f_code
-            if module == "random":  # only SystemRandom gets here, through methods of its base class
-                name = "random.SystemRandom." + code.co_name
-            else:
-                name = module + "." + getattr(code, "co_qualname", code.co_name).split(".<")[0].lstrip("_")
-        current = current.f_back
-    return name
+def _taken_by(frame: FrameType | None, user_frame: FrameType) -> str:
+    library, _, name = (frames.called(frame, user_frame) or "os.urandom").partition(".")
+    # Of random, only SystemRandom gets here, through methods of its base class.
+    return f"random.SystemRandom.{name.rpartition('.')[2]}" if library == "random" else f"{library}.{name}"
 
 
 def _drawn(sink: Sink, frame: FrameType | None, what: str = "") -> None:
     user_frame = frames.user_frame(frame, _DRAWING)
     if user_frame is None:
         return
-    what, location = what or _called(frame, user_frame) or "os.urandom", frames.location(user_frame)
+    what, location = what or _taken_by(frame, user_frame), frames.location(user_frame)
     if seeds.has_room(what, location):
         seeds.write(sink, "entropy", what, location)
 
@@ -104,7 +96,7 @@ def _writer(sink: Sink, frame: FrameType | None, what: str) -> Callable[[_Listin
     user_frame = frames.user_frame(frame, _LISTING)
     if user_frame is None:
         return None
-    what, location = _called(frame, user_frame) or what, frames.location(user_frame)
+    what, location = frames.called(frame, user_frame) or what, frames.location(user_frame)
     if not seeds.has_room(what, location):
         return None
     return lambda listing: seeds.write(sink, "listing-order", what, location, str(listing))

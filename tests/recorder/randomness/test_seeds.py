@@ -310,7 +310,9 @@ def test_a_generator_that_a_library_makes_without_a_seed_is_recorded_with_what_t
     seeding = vars(kind)["_legacy_seeding"]
     bits = vars(np.random.bit_generator)
     monkeypatch.setitem(bits, "randbits", bits["randbits"])
-    library = ModuleType("bagged")
+    library = ModuleType("bagged.forests")
+    monkeypatch.setitem(sys.modules, "bagged", ModuleType("bagged"))
+    monkeypatch.setitem(sys.modules, "bagged.forests", library)
     exec(compile(STATES, "/lib/site-packages/bagged.py", "exec"), vars(library))
     vars(library)["numpy"] = np
     made = seeds._InLibraries(sink)
@@ -324,7 +326,7 @@ def test_a_generator_that_a_library_makes_without_a_seed_is_recorded_with_what_t
         library.Bagging(2, seed=4)
         made.end()
         assert [(line["what"], line["takes"]) for line in sink.found] == [
-            ("numpy.random.SeedSequence", ["bagged.Bagging(seed)"])
+            ("numpy.random.SeedSequence", ["bagged.forests.Bagging(seed)"])
         ]
     finally:
         set_in_c(kind, _legacy_seeding=seeding)
