@@ -75,6 +75,21 @@ def test_same_exit_status_and_same_last_words(project: Project, text: str, code:
     assert bare.stderr == recorded.stderr
 
 
+WARNED = """
+import torch
+optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)
+torch.optim.lr_scheduler.StepLR(optimizer, 1).step()
+torch.optim.lr_scheduler.LambdaLR(optimizer, float).step(2)
+"""
+
+
+def test_a_warning_is_about_the_line_of_the_script(project: Project) -> None:
+    project.write("train.py", WARNED)
+    bare, recorded = bare_and_recorded(project, "train.py")
+    assert len(re.findall(r"train\.py:\d+: UserWarning", bare.stderr)) == 3, bare.stderr
+    assert bare.stderr == recorded.stderr
+
+
 REPLACED = """
 import copy, glob, inspect, os, pathlib, pickle, random, shutil, tempfile, uuid
 folder = tempfile.mkdtemp()

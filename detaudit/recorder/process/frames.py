@@ -9,8 +9,11 @@ from . import guard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Callable, Container
     from types import FrameType
+    from typing import Any, TypeVar
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
 
 _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
@@ -30,6 +33,16 @@ _installed: dict[str, set[str]] = {}
 def is_ours(frame: FrameType | None) -> bool:
     """Return whether a frame belongs to detaudit."""
     return frame is not None and frame.f_code.co_filename.startswith(_OURS)
+
+
+def unseen_by_warnings(function: Function) -> Function:
+    """Let warnings be about the line that calls a function, not about one in it: Python passes over its own imports.
+
+    Every function of ours that calls the original one needs it. See ``warnings._is_internal_frame``.
+    """
+    code: Any = function.__code__  # type: ignore[attr-defined]
+    function.__code__ = code.replace(co_filename=_OURS + "importlib._bootstrap")  # type: ignore[attr-defined]
+    return function
 
 
 def file_of(frame: FrameType) -> str:

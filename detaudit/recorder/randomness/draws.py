@@ -59,6 +59,7 @@ class _Drawing:
         for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(self, attribute, getattr(function, attribute, None))
 
+    @frames.unseen_by_warnings
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._watched.on:
             return self._watched.drawn(self.__wrapped__, self._what, sys._getframe().f_back, args, kwargs)
@@ -94,6 +95,7 @@ class _DrawingMethod:
         for attribute in ("__name__", "__qualname__", "__doc__"):
             setattr(self, attribute, getattr(self.__wrapped__, attribute, None))
 
+    @frames.unseen_by_warnings
     def __call__(self, owner: Any, *args: Any, **kwargs: Any) -> Any:
         if not self._watched.observes(owner):
             return self.__wrapped__(owner, *args, **kwargs)
@@ -172,11 +174,12 @@ class _Generator:
     def _is_inside(self) -> bool:
         return getattr(self._of_thread, "inside", False)
 
+    @frames.unseen_by_warnings
     def drawn(self, function: Callable[..., Any], what: str, frame: FrameType | None, args: Any, kwargs: Any) -> Any:
         """Call the original function, and note who called it if that drew a number."""
         unseeded: list[bool] = []
         self._sink.guarded("draw", lambda: unseeded.append(self._is_unseeded()))
-        result = self._within(lambda: function(*args, **kwargs))  # shuffle draws a number for each element
+        result = self._within(function, *args, **kwargs)  # shuffle draws a number for each element
         if unseeded == [True]:  # even if another thread came meanwhile, to which it looks seeded now
             self._sink.guarded("draw", lambda: self._end(result, what, frame))
         return result
@@ -205,11 +208,12 @@ class _Generator:
         self.restore()
         write(self._sink, "unseeded", what, frames.location(user_frame), self.name)
 
-    def _within(self, call: Callable[[], Any]) -> Any:
+    @frames.unseen_by_warnings
+    def _within(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call what draws, or fits: what this thread draws in it is no draw of its own."""
         before, self._of_thread.inside = self._is_inside, True
         try:
-            return call()
+            return call(*args, **kwargs)
         finally:
             self._of_thread.inside = before
 
@@ -310,6 +314,7 @@ class _OfTorch(_Generator):
     def _mark(self) -> Any:
         return self._module.default_generator.initial_seed()  # to read the state makes a tensor, in any mode of torch
 
+    @frames.unseen_by_warnings
     def drawn(self, function: Callable[..., Any], what: str, frame: FrameType | None, args: Any, kwargs: Any) -> Any:
         """Call the original function, and note who called it if that drew a number from no generator of its own."""
         if kwargs.get("generator") is not None:

@@ -9,6 +9,7 @@ import sys
 import threading
 import weakref
 
+from ...process import frames
 from ...process.guard import headroom
 from ...process.log import rank_and_world
 from ...training import digest, framework, generators
@@ -661,6 +662,7 @@ class Torch(framework.Framework[Steps]):
         """Note which line calls a scheduler, in each class that has a ``step`` of its own."""
 
         def make(step: Callable[..., Any]) -> Callable[..., Any]:
+            @frames.unseen_by_warnings
             @functools.wraps(step)
             def step_(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
                 with self.guard("scheduler"):
