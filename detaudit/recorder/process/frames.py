@@ -40,8 +40,8 @@ def unseen_by_warnings(function: Function) -> Function:
 
     Every function of ours that calls the original one needs it. See ``warnings._is_internal_frame``.
     """
-    code: Any = function.__code__  # type: ignore[attr-defined]
-    function.__code__ = code.replace(co_filename=_OURS + "importlib._bootstrap")  # type: ignore[attr-defined]
+    code: Any = function.__code__
+    function.__code__ = code.replace(co_filename=_OURS + "importlib._bootstrap")
     return function
 
 
