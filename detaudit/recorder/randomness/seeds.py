@@ -237,7 +237,10 @@ def _taker(frame: FrameType, called: bool) -> str:
         what = f"{offered or f'{module}.{holder}'}.{function}" if holder else offered or f"{module}.{function}"
         return f"{what}({parameter})"
     kind = frame.f_globals.get(holder) if holder else None
-    parameter = _seed_parameter(getattr(kind.__init__, "__code__", None)) if isinstance(kind, type) else ""  # type: ignore[misc]
+    if not isinstance(kind, type):
+        return ""
+    makes = code if function == "__init__" else getattr(kind.__init__, "__code__", None)  # type: ignore[misc]
+    parameter = _seed_parameter(makes)
     return f"{offered or f'{module}.{holder}'}({parameter})" if parameter else ""
 
 

@@ -242,6 +242,16 @@ def _fitted(rows, seed=None):
 
 def check_random_state(seed=None):
     return numpy.random.default_rng(seed)
+
+
+def logged(function):
+    return lambda *args: function(*args)
+
+
+class Model:
+    @logged
+    def __init__(self, seed=None):
+        self.rng = numpy.random.default_rng(seed)
 """
 
 
@@ -258,12 +268,14 @@ def test_what_libraries_take_a_seed_by_is_recorded_with_a_call_without_one(sink:
     library.chosen([], rng=3)
     library.check_random_state()
     random_.default_rng()
+    library.Model()
     assert [(line["kind"], line.get("takes")) for line in sink.found] == [
         ("unseeded", ["searching.Search(random_state)", "searching.Inner(random_state)"]),
         ("unseeded", ["searching.chosen(rng)"]),
         ("seed", None),
         ("unseeded", None),
         ("unseeded", None),
+        ("unseeded", ["searching.Model(seed)"]),
     ]
 
 
