@@ -57,7 +57,17 @@ from detaudit.runs.files import (
     of_outputs,
     shown_path,
 )
-from detaudit.runs.status import common_step, compared, cut, ended, ended_after, judge, reached, training_processes
+from detaudit.runs.status import (
+    common_step,
+    compared,
+    cut,
+    ended,
+    ended_after,
+    judge,
+    reached,
+    says_it_exists,
+    training_processes,
+)
 
 # The progress of an audit, as calls that do nothing by default.
 
@@ -315,6 +325,7 @@ class Runner:
         self._finished: dict[str, list[int]] = {}
         self.starts_fresh = False
         """Whether runs start without what earlier ones left, once any read it."""
+        self._fails_on_left = False
         self._collector = Collector(settings.outputs)
         self._unsearched, self._runs = False, 0
         self._until, self._trained_by = settings.until, 0
@@ -403,16 +414,34 @@ class Runner:
         self._observer.at_once(len(self._under_way))
         try:
             with put_aside(without, self._settings.out, self._settings.mark) if without else self._fresh(carry_on):
-                return self._run(number, spec, limits, carry_on=carry_on)
+                result = self._run(number, spec, limits, carry_on=carry_on)
+            blamed = [one for one in result.run.warnings if isinstance(one, FailedAfterLeftovers)]
+            if blamed and len(self._under_way) == 1 and says_it_exists(result.run.stderr_tail, blamed[0].files):
+                return self._repeated(number, spec, limits, blamed[0]) or result
+            return result
         finally:
             self._under_way.discard(number)
 
+    def _repeated(self, number: int, spec: RunSpec, limits: Limits, blamed: FailedAfterLeftovers) -> Result | None:
+        """Do a run again without what earlier ones left, on which it failed; None if that cannot be put aside."""
+        self._left.forget_reads(_name(number, spec))
+        try:
+            with put_aside(self._left.to_put_aside(self._left.left), self._settings.out, self._settings.mark):
+                os.rename(spec.folder, f"{spec.folder}-failed")
+                result = self._run(number, spec, limits, carry_on=False)
+        except (StateInUseError, OSError):
+            return None
+        self._fails_on_left = True
+        repeated = () if result.run.status is Status.FAILED else (msgspec.structs.replace(blamed, repeated=True),)
+        run = msgspec.structs.replace(result.run, warnings=(*result.run.warnings, *repeated))
+        return replace(result, run=run)
+
     @contextlib.contextmanager
     def _fresh(self, carry_on: bool) -> Iterator[None]:
-        """Start without all that earlier runs left and later ones read, if runs are to, and if it can be done."""
+        """Start without what earlier runs left if one failed on it, or if runs are to and one read it; if it can be."""
         with contextlib.ExitStack() as stack:
-            starts_fresh = self.starts_fresh and not carry_on and bool(self._left.reads)
-            for paths in self.to_put_aside(self._left.reads) if starts_fresh else ():
+            starts_fresh = self._fails_on_left or (self.starts_fresh and bool(self._left.reads))
+            for paths in self.to_put_aside(self._left.reads) if starts_fresh and not carry_on else ():
                 with contextlib.suppress(StateInUseError):
                     stack.enter_context(put_aside(paths, self._settings.out, self._settings.mark))
                     self.settle(self._left.reads)
@@ -526,7 +555,7 @@ class Runner:
         self._folders.update(made)
         self._left.note_folders((*made, *self._new_folders(stays, cwd)))
         reads = [] if carry_on else [*lines, *((path, "", 0) for path in native)]
-        return self._left.after_run(RunName(spec.recipe.name if spec.recipe else "", number), reads, stays)
+        return self._left.after_run(_name(number, spec), reads, stays)
 
     def _new_folders(self, stays: Iterable[tuple[str, bool]], cwd: str) -> Iterator[str]:
         """Yield the folders below the working directory that files are in and that were not there at first."""
@@ -607,6 +636,10 @@ class Runner:
         settings = self._settings
         paths = [space.inside(path) for path in settings.artifacts]
         return Watch(settings.loss_pattern, paths, spec.cwd, settings.out, settings.outputs.ignore)
+
+
+def _name(number: int, spec: RunSpec) -> RunName:
+    return RunName(spec.recipe.name if spec.recipe else "", number)
 
 
 def _databases(before: Stamps) -> Iterator[str]:

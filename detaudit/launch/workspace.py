@@ -553,6 +553,11 @@ class LeftoverFiles:
             self.reads += read_files.values()
         return tuple(read_files[path] for path in sorted(read_files))
 
+    def forget_reads(self, run: RunName) -> None:
+        """Forget what a run read that is done again."""
+        with self._lock:
+            self.reads = [one for one in self.reads if one.by != run]
+
     def note_folders(self, made: Iterable[str]) -> None:
         """Note folders that did not exist before the audit."""
         with self._lock:

@@ -179,15 +179,22 @@ class LeftoverFilesRead(Warning, frozen=True, kw_only=True):
 class FailedAfterLeftovers(Warning, frozen=True, kw_only=True):
     """A run failed where run ``finished`` did not, and found files that earlier runs left; ``more`` are not listed.
 
-    Some may be ``outside`` of the working directory.
+    Some may be ``outside`` of the working directory. It is ``repeated`` if it was done again without them, and did not
+    fail: what it has here is that.
     """
 
     finished: int
     files: tuple[str, ...]
     more: int = 0
     outside: bool = False
+    repeated: bool = False
 
     def text(self) -> str:
+        if self.repeated:
+            return (
+                f"it failed on files that earlier runs left ({shortened(self.files, self.more)}), and not when it was "
+                "done again without them, as later runs are"
+            )
         cure = "use --isolate, so that each run has its own copy"
         if self.outside:
             cure = "let the script write them below the working directory, of which --isolate gives each run a copy"

@@ -156,6 +156,24 @@ def judge(
     )
 
 
+_LAST = 3
+"""Lines at the end of stderr that may say why a run failed: a note on how to see more may follow the error."""
+
+_EXISTS = re.compile(r"already (?:exist|present|been created)|file exists|not empty", re.IGNORECASE)
+
+
+def says_it_exists(words: Sequence[str], files: Iterable[str]) -> bool:
+    """Return whether the last words of a run say that something exists, or name one of these files or folders.
+
+    A name without a dot or a slash may be a word of any sentence, unless it is in quotes or brackets.
+    """
+    last = "\n".join([line for line in words if line.strip() and not line[0].isspace()][-_LAST:])  # no line of code
+    names = ("|".join(re.escape(name) for name in files if bool({*"./"} & {*name}) is known) for known in (True, False))
+    known, word = (f"(?:{one})" if one else "(?!)" for one in names)
+    named = re.search(rf"(?<![\w.-]){known}(?![\w-])|['\"(\[<]{word}['\")\]>/]", last)
+    return bool(named or _EXISTS.search(last))
+
+
 def ended_after(number: int, spec: RunSpec, outcome: RunOutcome, processes: Sequence[Process], through: int) -> Run:
     """Return a run that did the last wanted step, however it ended then; ``processes`` were cut there."""
     record = compared(spec, processes)

@@ -143,21 +143,39 @@ def test_an_isolate_root_elsewhere_is_refused(project: Project, seeded: str, tmp
     assert "does not contain the working directory" in done.err
 
 
-def test_a_run_that_fails_on_what_an_earlier_one_left_says_so(project: Project) -> None:
-    project.write(
-        "train.py",
-        """
-        import os, training
-        os.mkdir("out")
-        training.train(seed=0)
-        open("out/result.txt", "w").write("done")
-        """,
-    )
+FAILS_ON_ITS_OUTPUT = """
+    import os, training
+    os.mkdir("out")
+    training.train(seed={seed})
+    open("out/result.txt", "w").write("done")
+    """
+
+
+@pytest.mark.parametrize(("seed", "code"), [("0", 0), ("None", 1)])
+def test_a_run_that_fails_on_what_an_earlier_one_left_is_repeated_without_it(
+    project: Project, seed: str, code: int
+) -> None:
+    project.write("train.py", FAILS_ON_ITS_OUTPUT.format(seed=seed))
+    done = project.run("train.py", "--runs", "3")
+    assert done.code == code
+    assert [run["status"] for run in done.json["groups"][0]["runs"]] == ["ok", "ok", "ok"]
+    (warning,) = done.json["warnings"]
+    assert (warning["kind"], warning["run"], warning["finished"]) == ("failed-after-leftovers", 2, 1)
+    assert (warning["files"], warning["repeated"]) == (["out"], True)
+    assert "isolate" not in [step["purpose"] for step in done.json["next_steps"]]
+    assert (project.folder / "out/result.txt").read_text() == "done"
+    (failed,) = project.folder.glob("*/*/runs/*/2-failed/stderr.log")
+    assert "FileExistsError" in failed.read_text()
+
+
+def test_a_run_that_fails_for_another_reason_beside_what_an_earlier_one_left_says_so(project: Project) -> None:
+    text = FAILS_ON_ITS_OUTPUT.format(seed=0)
+    project.write("train.py", text.replace("os.mkdir", "1 / (1 - os.path.exists('out')); os.mkdir"))
     done = project.run("train.py", "--runs", "3")
     assert done.code == 1
     (warning,) = done.json["warnings"]
     assert (warning["kind"], warning["run"], warning["finished"]) == ("failed-after-leftovers", 2, 1)
-    assert warning["files"] == ["out"]
+    assert (warning["files"], warning["repeated"]) == (["out"], False)
     _, cure, *_ = done.json["next_steps"]
     assert (cure["purpose"], cure["command"]) == (
         "isolate",
@@ -184,7 +202,8 @@ def test_a_run_that_fails_now_and_then_is_not_put_down_to_what_others_left(proje
 
 
 def test_what_lies_outside_of_the_working_directory_is_no_matter_of_a_copy(project: Project, tmp_path: Path) -> None:
-    text = f"import os, training\nos.mkdir({str(tmp_path / 'out')!r})\ntraining.train(seed=0)\n"
+    text = f"import os, training\nif os.path.exists({str(tmp_path / 'out')!r}): raise SystemExit('no')\n"
+    text += f"os.mkdir({str(tmp_path / 'out')!r})\ntraining.train(seed=0)\n"
     project.write("train.py", text + f"open({str(tmp_path / 'out' / 'x')!r}, 'w').write('done')\n")
     done = project.run("train.py", "--runs", "2", "--isolate")
     assert done.code == 1

@@ -166,6 +166,7 @@ WARNINGS: tuple[Warning, ...] = (
     w.LeftoverFilesRead(files=("/home/me/last.ckpt",), isolated=True),
     w.FailedAfterLeftovers(recipe="none", run=2, finished=1, files=("out", "mlflow.db")),
     w.FailedAfterLeftovers(recipe="none", run=2, finished=1, files=("/home/me/out",), outside=True),
+    w.FailedAfterLeftovers(recipe="none", run=2, finished=1, files=("out",), repeated=True),
     w.StateChecked(recipe="none", state=LeftState(reads=READS, outcome=FreshStart.SAME, run=5)),
     w.StateChecked(recipe="none", state=LeftState(reads=READS[:1], outcome=FreshStart.DIFFERENT, run=5)),
     w.StateChecked(recipe="none", state=LeftState(reads=READS[:1], outcome=FreshStart.EXISTED, older=("split.json",))),
