@@ -341,7 +341,7 @@ FRAMEWORKS = {
         first=(
             ("torch", "training.compilers", "torch_imported"),
             ("torch", "randomness.draws", "watch_torch"),
-            ("torch._dynamo.eval_frame", "randomness.draws", "restore_for_dynamo"),
+            ("torch._dynamo.convert_frame", "randomness.draws", "restore_for_dynamo"),
             ("torch.utils.data.dataloader", "randomness.order", "watch_loaders"),
             ("torch.serialization", "process.children", "watch_torch"),
         ),

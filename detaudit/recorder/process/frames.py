@@ -148,10 +148,11 @@ def called(frame: FrameType | None, user_frame: FrameType) -> str:
             kind, function = "", kind.rpartition(".")[2]
         elif not kind and function[:1] == "_" and function.lstrip("_") in frame.f_globals:
             function = function.lstrip("_")  # os.walk returns a generator of os._walk
-        generated = code.co_filename[:1] == "<" and not is_standard_library(code.co_filename)
-        passed_over = generated or is_ours(frame) or function in _DECORATORS or "wrapper" in function
         holder = offered(frame, kind or function)
-        if (function == "__iter__" and holder) or (not passed_over and function[:1] not in ("", "_", "<")):
+        generated = code.co_filename[:1] == "<" and not is_standard_library(code.co_filename)
+        decorates = function in _DECORATORS or "wrapper" in function or kind.endswith("<locals>")
+        public = function[:1] not in ("", "_", "<") and not (generated or decorates or is_ours(frame))
+        if public or (function == "__iter__" and holder):
             name = holder if holder and not kind else f"{holder or top_module(frame)}.{function}"
         frame = frame.f_back
     return name

@@ -411,14 +411,17 @@ def restore() -> None:
         generator.restore()
 
 
-def restore_for_dynamo(eval_frame: Any, recorder: Recorder) -> None:
-    """Restore all functions when torch compiles something, not at the import, which an optimizer causes too."""
+def restore_for_dynamo(convert_frame: Any, recorder: Recorder) -> None:
+    """Restore all functions when torch compiles a frame, not where it is told to, as libraries do while imported."""
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             recorder.sink.guarded("compile", restore)
-            function(self, *args, **kwargs)
+            return function(self, *args, **kwargs)
 
-        return __init__
+        return __call__
 
-    replace(eval_frame.OptimizeContext, "__init__", make)
+    if hasattr(convert_frame, "CatchErrorsWrapper"):  # what the frames of a compiled function call, since torch 2.2
+        replace(convert_frame.CatchErrorsWrapper, "__call__", make)
+    else:
+        recorder.sink.guarded("compile", restore)

@@ -335,5 +335,22 @@ def test_torchscript_finds_operations_by_their_functions(torch: Any, monkeypatch
     assert builtins._find_builtin(torch.rand) == builtins._find_builtin(taken) == "aten::rand"
 
 
+def test_dynamo_gets_the_original_functions_once_it_compiles(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._dynamo import convert_frame
+
+    monkeypatch.setattr(draws, "_compiling", False)
+    monkeypatch.setattr(draws, "_watched", [])
+    kind, original = convert_frame.CatchErrorsWrapper, torch.rand
+    monkeypatch.setattr(kind, "__call__", kind.__call__)
+    sink = Lines()
+    draws.restore_for_dynamo(convert_frame, Recording(sink))  # type: ignore[arg-type]
+    draws.watch_draws(torch, "torch", sink)  # type: ignore[arg-type]
+    compiled = torch.compile(lambda rows: rows + torch.rand(3), backend="eager", fullgraph=True)
+    assert torch.rand is not original
+    assert compiled(torch.zeros(3)).shape == (3,)
+    assert torch.rand is original
+    assert not sink.found
+
+
 class Recording(NamedTuple):
     sink: Lines
