@@ -68,9 +68,7 @@ def next_steps(
         named, comparable = dataclasses.replace(settings, artifacts=(file,)), True
     differs = Verdict.NONDETERMINISTIC in verdicts or any(isinstance(one.reason, EarlierRunsDiffer) for one in groups)
     doubts = (one for group in groups for one in _doubts(group))
-    failed_after = next(
-        (one for one in doubts if isinstance(one, FailedAfterLeftovers) and not (one.outside or one.repeated)), None
-    )
+    failed_after = next((one for one in doubts if isinstance(one, FailedAfterLeftovers) and not one.outside), None)
     if (leftovers or failed_after is not None) and not settings.isolate:
         isolated = command(dataclasses.replace(settings, isolate=True), "--runs", str(settings.runs))
         if failed_after is not None and not failed_after.more:  # a copy of the folder would have them too
@@ -102,9 +100,7 @@ def _doubts(group: Group) -> Iterator[Warning]:
     """Yield what runs warn of, but for what a later run refuted: that one fails on what earlier ones left."""
     last = max((run.id for run in group.runs if run.status is Status.OK), default=0)
     for run in group.runs:
-        for one in run.warnings:
-            if run.id > last or not isinstance(one, FailedAfterLeftovers) or one.repeated:
-                yield one
+        yield from (one for one in run.warnings if run.id > last or not isinstance(one, FailedAfterLeftovers))
 
 
 def may_vary(settings: Settings, reads: Sequence[Source], flags: Iterable[str] = ()) -> bool:

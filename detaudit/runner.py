@@ -41,7 +41,7 @@ from detaudit.model import ALL_STEPS, FlagState, OutputDifference, Run, RunError
 from detaudit.model.files import StateRead
 from detaudit.model.outputs import Outputs, RunFacts
 from detaudit.model.problems import EndedAfterStep, EndedAtDifference, NoTraining, RecorderNotLoaded
-from detaudit.model.warnings import FailedAfterLeftovers, FilesUnsearched, LeftoversUnchecked
+from detaudit.model.warnings import FailedAfterLeftovers, FilesUnsearched, LeftoversUnchecked, RunRepeated
 from detaudit.outputs import text
 from detaudit.runs import environment, live_log, log
 from detaudit.runs.files import (
@@ -52,6 +52,7 @@ from detaudit.runs.files import (
     changes_of,
     facts_of,
     keep,
+    keep_first_attempt,
     kept,
     numbered,
     of_outputs,
@@ -101,6 +102,9 @@ class Observer:
 
     def stays_on(self, machine: str) -> None:
         """Note the machine that does all runs, or others like it."""
+
+    def repeated(self, why: RunRepeated) -> None:
+        """Note that a run is done again, and why."""
 
     def last_step(self, step: int) -> None:
         """Note the step after which the run under way will be ended."""
@@ -325,7 +329,7 @@ class Runner:
         self._finished: dict[str, list[int]] = {}
         self.starts_fresh = False
         """Whether runs start without what earlier ones left, once any read it."""
-        self._fails_on_left = False
+        self._without_left = False
         self._collector = Collector(settings.outputs)
         self._unsearched, self._runs = False, 0
         self._until, self._trained_by = settings.until, 0
@@ -399,9 +403,11 @@ class Runner:
         *,
         carry_on: bool = False,
         without: Sequence[str] = (),
+        first: RunRecord | None = None,
     ) -> Result:
         """Run ``spec`` to its end, or to its ``limits``; without any, it is ended where the settings say (--until).
 
+        A run that fails on what earlier runs left, or read it and differs from the ``first``, is done again without it.
         If it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder. It starts
         ``without`` these files and folders. Raises StateInUseError if that cannot be.
         """
@@ -415,32 +421,55 @@ class Runner:
         try:
             with put_aside(without, self._settings.out, self._settings.mark) if without else self._fresh(carry_on):
                 result = self._run(number, spec, limits, carry_on=carry_on)
-            blamed = [one for one in result.run.warnings if isinstance(one, FailedAfterLeftovers)]
-            if blamed and len(self._under_way) == 1 and says_it_exists(result.run.stderr_tail, blamed[0].files):
-                return self._repeated(number, spec, limits, blamed[0]) or result
-            return result
+            why = self._why_again(number, spec, result, first) if len(self._under_way) == 1 and not carry_on else None
+            return result if why is None else self._again(number, spec, limits, why, first) or result
         finally:
             self._under_way.discard(number)
 
-    def _repeated(self, number: int, spec: RunSpec, limits: Limits, blamed: FailedAfterLeftovers) -> Result | None:
-        """Do a run again without what earlier ones left, on which it failed; None if that cannot be put aside."""
-        self._left.forget_reads(_name(number, spec))
+    def _why_again(self, number: int, spec: RunSpec, result: Result, first: RunRecord | None) -> RunRepeated | None:
+        """Return what of earlier runs made one fail, or differ from the first, as far as anything shows that."""
+        run = result.run
+        for one in run.warnings:
+            if isinstance(one, FailedAfterLeftovers) and says_it_exists(run.stderr_tail, one.files):
+                return RunRepeated(run=number, after_failure=True, files=one.files, more=one.more)
+        if first is None or not (run.finished or run.status is Status.STOPPED):
+            return None
+        name = _name(number, spec)
+        reads = [one for one in self.state_read(name.recipe) if one.by == name and one.left.created]
+        if not reads or comparer.first_difference(first, result.record) is None:
+            return None
+        files = [shown_path(one.left.path, self._settings.cwd) for one in reads]
+        return RunRepeated(
+            run=number, after_failure=False, files=tuple(files[:_SHOWN]), more=max(0, len(files) - _SHOWN)
+        )
+
+    def _again(
+        self, number: int, spec: RunSpec, limits: Limits, why: RunRepeated, first: RunRecord | None
+    ) -> Result | None:
+        """Do a run again without what earlier ones left, and let later ones do without it; None if that cannot be.
+
+        It says so unless it fails, or differs, as the first attempt did.
+        """
         try:
             with put_aside(self._left.to_put_aside(self._left.left), self._settings.out, self._settings.mark):
-                os.rename(spec.folder, f"{spec.folder}-failed")
+                self._observer.repeated(why)
+                self._left.forget_reads(_name(number, spec))
+                keep_first_attempt(spec.folder)
                 result = self._run(number, spec, limits, carry_on=False)
-        except (StateInUseError, OSError):
+        except StateInUseError:
             return None
-        self._fails_on_left = True
-        repeated = () if result.run.status is Status.FAILED else (msgspec.structs.replace(blamed, repeated=True),)
-        run = msgspec.structs.replace(result.run, warnings=(*result.run.warnings, *repeated))
-        return replace(result, run=run)
+        self._without_left = True
+        run = result.run
+        differs = first is not None and comparer.first_difference(first, result.record) is not None
+        if run.status is Status.FAILED if why.after_failure else differs:
+            return result
+        return replace(result, run=msgspec.structs.replace(run, warnings=(*run.warnings, why)))
 
     @contextlib.contextmanager
     def _fresh(self, carry_on: bool) -> Iterator[None]:
         """Start without what earlier runs left if one failed on it, or if runs are to and one read it; if it can be."""
         with contextlib.ExitStack() as stack:
-            starts_fresh = self._fails_on_left or (self.starts_fresh and bool(self._left.reads))
+            starts_fresh = self._without_left or (self.starts_fresh and bool(self._left.reads))
             for paths in self.to_put_aside(self._left.reads) if starts_fresh and not carry_on else ():
                 with contextlib.suppress(StateInUseError):
                     stack.enter_context(put_aside(paths, self._settings.out, self._settings.mark))

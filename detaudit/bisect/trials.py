@@ -201,7 +201,7 @@ class Trials:
 
         def run(one: int) -> Result:
             reference = trial.first.record if trial.first and follow else None
-            return self._runner.run(one, trial.plan.spec(one), Limits(reference, until=until))
+            return self._runner.run(one, trial.plan.spec(one), Limits(reference, until=until), first=trial.group.record)
 
         self.total_runs += 1
         try:

@@ -20,6 +20,7 @@ from detaudit.model import OutputDifference, Run
 from detaudit.model.fact import about, count, duration, shortened
 from detaudit.model.problems import errors
 from detaudit.model.stage import STATUSES
+from detaudit.model.warnings import RunRepeated
 from detaudit.report.plain import line, row
 from detaudit.report.terminal import filled
 from detaudit.runner import Observer
@@ -153,6 +154,10 @@ class ProgressLine(Observer):
     def stays_on(self, machine: str) -> None:
         """See Observer."""
         self._say(f"all runs are done on {line(machine)}, or on machines like it")
+
+    def repeated(self, why: RunRepeated) -> None:
+        """See Observer."""
+        self._say(f"run {why.run} is done again without what earlier runs left: {shortened(why.files, why.more)}")
 
     def runs_planned(self, runs: int, least: bool) -> None:
         """See Observer."""

@@ -179,22 +179,15 @@ class LeftoverFilesRead(Warning, frozen=True, kw_only=True):
 class FailedAfterLeftovers(Warning, frozen=True, kw_only=True):
     """A run failed where run ``finished`` did not, and found files that earlier runs left; ``more`` are not listed.
 
-    Some may be ``outside`` of the working directory. It is ``repeated`` if it was done again without them, and did not
-    fail: what it has here is that.
+    Some may be ``outside`` of the working directory.
     """
 
     finished: int
     files: tuple[str, ...]
     more: int = 0
     outside: bool = False
-    repeated: bool = False
 
     def text(self) -> str:
-        if self.repeated:
-            return (
-                f"it failed on files that earlier runs left ({shortened(self.files, self.more)}), and not when it was "
-                "done again without them, as later runs are"
-            )
         cure = "use --isolate, so that each run has its own copy"
         if self.outside:
             cure = "let the script write them below the working directory, of which --isolate gives each run a copy"
@@ -202,6 +195,23 @@ class FailedAfterLeftovers(Warning, frozen=True, kw_only=True):
             f"it failed where run {self.finished} did not, and found files that earlier runs left "
             f"({shortened(self.files, self.more)}), which may be why. Remove them and {cure}."
         )
+
+
+class RunRepeated(Warning, frozen=True, kw_only=True):
+    """A run was done again without files that earlier runs left; ``more`` are not listed.
+
+    ``after_failure``: at first it failed on them; else it read them and had another result than the first run.
+    """
+
+    files: tuple[str, ...]
+    more: int = 0
+    after_failure: bool
+
+    def text(self) -> str:
+        shown = shortened(self.files, self.more)
+        found = f"failed on files that earlier runs left ({shown})"
+        read = f"read files that earlier runs left ({shown}) and had another result"
+        return f"it {found if self.after_failure else read}; it was done again without them, as later runs are"
 
 
 class StateChecked(Warning, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ import msgspec
 
 from detaudit import store, wire
 from detaudit.config.outputs import Listed
+from detaudit.errors import StorageError
 from detaudit.launch import RunSpec
 from detaudit.launch.workspace import Prefixes, Stamp, Stamps
 from detaudit.model import Artifact, FinalState, RunError, Stage, Training, Warning, as_number
@@ -565,6 +566,14 @@ _DECODER = msgspec.json.Decoder(Outputs)
 def keep(outputs: Outputs, folder: Path) -> None:
     """Write what left a run to its folder, which has what it printed already. Raises StorageError if that fails."""
     store.write(folder / KEPT, encode(msgspec.structs.replace(outputs, stdout=None, stderr=None)))
+
+
+def keep_first_attempt(folder: Path) -> None:
+    """Rename the folder of a run that is done again. Raises StorageError if that fails."""
+    try:
+        folder.rename(f"{folder}-first-attempt")
+    except OSError as error:
+        raise StorageError.of(f"rename {folder}", error) from error
 
 
 def kept(folder: Path) -> Outputs | None:

@@ -60,6 +60,15 @@ def test_a_checkpoint_that_a_later_run_resumed_from_is_named(project: Project, t
     assert (first["purpose"], first["command"]) == ("isolate", "detaudit run train.py --runs 2 --isolate")
 
 
+@pytest.mark.full
+def test_a_bisection_does_not_take_a_resumed_training_for_one_that_needs_a_flag(project: Project) -> None:
+    project.write("train.py", RESUMES.replace("SAVE", IN_PLACE))
+    done = project.detaudit("bisect", "train.py", "--format", "json")
+    assert (done.json["outcome"], done.code) == ("already-deterministic", 0)
+    (warning,) = done.json["warnings"]
+    assert (warning["kind"], warning["files"]) == ("run-repeated", ["checkpoints/last.pt"])
+
+
 def test_isolated_runs_do_not_see_each_other(project: Project) -> None:
     project.write("train.py", RESUMES.replace("SAVE", IN_PLACE))
     done = project.run("train.py", "--runs", "2", "--isolate")
@@ -160,11 +169,10 @@ def test_a_run_that_fails_on_what_an_earlier_one_left_is_repeated_without_it(
     assert done.code == code
     assert [run["status"] for run in done.json["groups"][0]["runs"]] == ["ok", "ok", "ok"]
     (warning,) = done.json["warnings"]
-    assert (warning["kind"], warning["run"], warning["finished"]) == ("failed-after-leftovers", 2, 1)
-    assert (warning["files"], warning["repeated"]) == (["out"], True)
+    assert (warning["kind"], warning["run"], warning["files"]) == ("run-repeated", 2, ["out"])
     assert "isolate" not in [step["purpose"] for step in done.json["next_steps"]]
     assert (project.folder / "out/result.txt").read_text() == "done"
-    (failed,) = project.folder.glob("*/*/runs/*/2-failed/stderr.log")
+    (failed,) = project.folder.glob("*/*/runs/*/2-first-attempt/stderr.log")
     assert "FileExistsError" in failed.read_text()
 
 
@@ -175,7 +183,7 @@ def test_a_run_that_fails_for_another_reason_beside_what_an_earlier_one_left_say
     assert done.code == 1
     (warning,) = done.json["warnings"]
     assert (warning["kind"], warning["run"], warning["finished"]) == ("failed-after-leftovers", 2, 1)
-    assert (warning["files"], warning["repeated"]) == (["out"], False)
+    assert warning["files"] == ["out"]
     _, cure, *_ = done.json["next_steps"]
     assert (cure["purpose"], cure["command"]) == (
         "isolate",
