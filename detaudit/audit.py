@@ -291,7 +291,7 @@ class Auditor:
                 self._observer.runs_planned(planned.total, least=planned.least)
                 reference = group.record if planned.follows else None
                 limits = Limits(reference, until=planned.until, same_length=not settings.fail_fast)
-            return self._runner.run(number, plan.spec(number), limits)
+            return self._runner.run(number, plan.spec(number), limits, first=group.record)
 
         return run
 

@@ -407,7 +407,8 @@ class Runner:
     ) -> Result:
         """Run ``spec`` to its end, or to its ``limits``; without any, it is ended where the settings say (--until).
 
-        A run that fails on what earlier runs left, or read it and differs from the ``first``, is done again without it.
+        A run that fails on what earlier runs left, or read it and differs from the ``first``, is done again without it;
+        but for one whose training differs, unless runs start fresh (``starts_fresh``).
         If it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder. It starts
         ``without`` these files and folders. Raises StateInUseError if that cannot be.
         """
@@ -427,7 +428,10 @@ class Runner:
             self._under_way.discard(number)
 
     def _why_again(self, number: int, spec: RunSpec, result: Result, first: RunRecord | None) -> RunRepeated | None:
-        """Return what of earlier runs made one fail, or differ from the first, as far as anything shows that."""
+        """Return what of earlier runs made one fail, or differ from the first, as far as anything shows that.
+
+        Where trainings match, a file may only count the runs.
+        """
         run = result.run
         for one in run.warnings:
             if isinstance(one, FailedAfterLeftovers) and says_it_exists(run.stderr_tail, one.files):
@@ -436,8 +440,9 @@ class Runner:
             return None
         name = _name(number, spec)
         reads = [one for one in self.state_read(name.recipe) if one.by == name and one.left.created]
-        if not reads or comparer.first_difference(first, result.record) is None:
-            return None
+        difference = comparer.first_difference(first, result.record) if reads else None
+        if difference is None or (difference.output is None and not self.starts_fresh):
+            return None  # an audit says what a training does that resumes
         files = [shown_path(one.left.path, self._settings.cwd) for one in reads]
         return RunRepeated(
             run=number, after_failure=False, files=tuple(files[:_SHOWN]), more=max(0, len(files) - _SHOWN)

@@ -60,6 +60,27 @@ def test_a_checkpoint_that_a_later_run_resumed_from_is_named(project: Project, t
     assert (first["purpose"], first["command"]) == ("isolate", "detaudit run train.py --runs 2 --isolate")
 
 
+COUNTS_ITS_RUNS = """
+    import json, os, training
+    number = json.load(open("version.json"))["version"] + 1 if os.path.exists("version.json") else 1
+    json.dump({"version": number}, open("version.json", "w"))
+    training.train(seed=0)
+    open("result.json", "w").write(json.dumps({"score": RESULT}))
+    """
+
+
+@pytest.mark.parametrize(
+    ("result", "code", "warned"), [("1", 0, ["run-repeated"]), ("os.urandom(4)[0] / 7", 1, [])], ids=["count", "result"]
+)
+def test_a_run_whose_training_matches_and_that_read_what_an_earlier_one_left_is_done_again(
+    project: Project, result: str, code: int, warned: list[str]
+) -> None:
+    project.write("train.py", COUNTS_ITS_RUNS.replace("RESULT", result))
+    done = project.run("train.py", "--runs", "3")
+    assert [warning["kind"] for warning in done.json["warnings"]] == warned
+    assert done.code == code
+
+
 @pytest.mark.full
 def test_a_bisection_does_not_take_a_resumed_training_for_one_that_needs_a_flag(project: Project) -> None:
     project.write("train.py", RESUMES.replace("SAVE", IN_PLACE))
