@@ -209,9 +209,11 @@ class RunRepeated(Warning, frozen=True, kw_only=True):
 
     def text(self) -> str:
         shown = shortened(self.files, self.more)
-        found = f"failed on files that earlier runs left ({shown})"
-        read = f"read files that earlier runs left ({shown}) and had another result"
-        return f"it {found if self.after_failure else read}; it was done again without them, as later runs are"
+        again = "it was done again without them, as later runs are"
+        if self.after_failure:
+            cure = "Remove them before the next command, whose first run fails on them otherwise."
+            return f"it failed on files that earlier runs left ({shown}); {again}. {cure}"
+        return f"it read files that earlier runs left ({shown}) and had another result; {again}"
 
 
 class StateChecked(Warning, frozen=True, kw_only=True):
