@@ -512,10 +512,11 @@ class Runner:
                 used = threads(outcome.threads, processes) if spec.slot.name else 0
                 through = _through(followed.until, processes, early=outcome.ended)
                 if limits.same_length and not followed.differs:
-                    through = _of_reference(limits.reference, compared(spec, processes), through)
+                    through = _of_reference(limits.reference, processes, compared(spec, processes), through)
                 if through:
                     self.ended_after(through, processes)
                     run = ended_after(number, spec, outcome, processes, through)
+                    self._finished_by(spec).append(number)
                     return _result(run, followed, processes, compared(spec, processes), used)
                 if outcome.ended and followed.enough is not None:
                     run = ended(number, spec, processes, outcome.wall_s, followed.enough)
@@ -642,9 +643,13 @@ class Runner:
         error = NoTraining(imported=imported, left=tuple(names[:_SHOWN]), left_by=first, read=bool(read))
         return msgspec.structs.replace(run, status=Status.NOT_RECORDED, errors=(error,))
 
+    def _finished_by(self, spec: RunSpec) -> list[int]:
+        """Return the runs of this recipe that finished, or were ended."""
+        return self._finished.setdefault(spec.recipe.name if spec.recipe else "", [])
+
     def _found_leftovers(self, run: Run, spec: RunSpec, known: Collection[str]) -> Run:
         """Return a run; one that failed right after the first that did not says which ``known`` files it found."""
-        finished = self._finished.setdefault(spec.recipe.name if spec.recipe else "", [])
+        finished = self._finished_by(spec)
         if run.status is Status.OK:
             finished.append(run.id)
         if run.status is not Status.FAILED or len(finished) != 1:
@@ -697,12 +702,17 @@ def _through(until: Until | None, processes: Sequence[log.Process], *, early: bo
     return step if step and reached(processes, step) else None
 
 
-def _of_reference(reference: RunRecord | None, record: RunRecord, through: int | None) -> int | None:
-    """Return the last step that counts of a run that could not be followed: that of the reference if they differ."""
-    reference_through = reference.through if reference is not None else None
-    if reference is None or reference_through is None or (through is not None and through <= reference_through):
+def _of_reference(
+    reference: RunRecord | None, processes: Sequence[log.Process], record: RunRecord, through: int | None
+) -> int | None:
+    """Return the last step that counts of a run that could not be followed: that of the reference if they differ.
+
+    One that ended by itself before that step differs by its end.
+    """
+    step = reference.through if reference is not None else None
+    if reference is None or step is None or (through is not None and through <= step) or not reached(processes, step):
         return through
-    return reference_through if comparer.first_difference(reference, record) is not None else through
+    return step if comparer.first_difference(reference, record) is not None else through
 
 
 def described(settings: Settings) -> dict[str, Any]:

@@ -255,6 +255,7 @@ class Results:
         self._compared.clear()
         if self.record is None:
             self.record, self._processes = record, processes
+        is_first_end = self._proven is None or self._proven.exit_code is None
         if self._proven is None or self._proven.outputs is None:
             self._proven = _ended(run, record.outputs)
         result = self._identity(record) if record.parts else shown
@@ -263,7 +264,8 @@ class Results:
         self._note_outputs(run.id, self.record.outputs, record.outputs)
         if result == self._found[0]:
             self._take_further(run, processes, record)
-            return self._after_unproven(run, record.outputs)
+            known = self._unproven and is_first_end
+            return self._between(self._unproven[0], _ended(run, record.outputs), run) if known else run
         self.generators = self.generators or comparer.differing_generators(self._processes, processes)
         return replace(run, first_difference=comparer.first_difference(self.record, record), reference=self._reference)
 
@@ -277,12 +279,6 @@ class Results:
         first = self._proven or (self._unproven[0] if self._unproven else None)
         self._unproven.append(new)
         return self._between(first, new, run) if first is not None else run
-
-    def _after_unproven(self, run: Run, outputs: Outputs | None) -> Run:
-        """Compare a run with the first that proves nothing, if it is the first that does."""
-        if not self._unproven or len(self._found) > 1:
-            return run
-        return self._between(self._unproven[0], _ended(run, outputs), run)
 
     def _between(self, first: "_Ended", new: "_Ended", run: Run) -> Run:
         if first.exit_code is None or new.exit_code is None:

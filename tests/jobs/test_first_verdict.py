@@ -9,7 +9,7 @@ import pytest
 from detaudit import baseline
 from detaudit.audit import Auditor
 from detaudit.launch import RESULTS, EnoughError, RunOutcome, RunSpec
-from detaudit.model import Audit, Status, Verdict
+from detaudit.model import Audit, Stage, Status, Verdict
 from detaudit.report import render
 from detaudit.runner import Observer
 from tests.fakes import FakeLauncher, Script, run, settings, training
@@ -99,7 +99,23 @@ def test_too_few_whole_runs_are_inconclusive(tmp_path: Path) -> None:
 def test_a_run_that_fails_is_one_of_those_wanted(tmp_path: Path) -> None:
     failed = run(training("w1", steps=1, whole=False), exit_code=1)
     (group,) = audit(tmp_path, ended(1), failed, ended(64), WHOLE, WHOLE, runs=3).groups
-    assert (group.verdict, group.compared) == (Verdict.INCONCLUSIVE, 2)
+    assert (group.verdict, group.compared) == (Verdict.NONDETERMINISTIC, 3)
+
+
+def test_a_run_that_fails_before_the_first_was_ended_differs_by_its_exit_status(tmp_path: Path) -> None:
+    failed = run(training("w2", steps=2), exit_code=1)
+    (group,) = audit(tmp_path, ended(5), failed, WHOLE, WHOLE).groups
+    assert [run.status for run in group.runs] == [Status.ENDED, Status.FAILED, Status.OK]
+    assert group.verdict is Verdict.NONDETERMINISTIC
+    difference = group.first_difference
+    assert difference is not None
+    assert (difference.runs, difference.difference.stage) == ((2, 3), Stage.EXIT)
+
+
+def test_a_run_that_ends_before_the_first_was_ended_differs_by_its_steps(tmp_path: Path) -> None:
+    (group,) = audit(tmp_path, ended(5), run(training("w5", steps=2)), ended(5)).groups
+    assert [run.status for run in group.runs] == [Status.ENDED, Status.OK]
+    assert group.verdict is Verdict.NONDETERMINISTIC
 
 
 def test_once_two_differ_all_end_where_the_first_did(tmp_path: Path) -> None:

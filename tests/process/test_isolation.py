@@ -243,3 +243,29 @@ def test_what_lies_outside_of_the_working_directory_is_no_matter_of_a_copy(proje
         True,
     )
     assert "isolate" not in [step["purpose"] for step in done.json["next_steps"]]
+
+
+@pytest.mark.full
+def test_a_long_training_that_refuses_to_start_where_the_first_run_left_its_folder_is_repeated(
+    project: Project,
+) -> None:
+    """The first run was ended after seconds, and the second one has no step at all."""
+    project.write(
+        "train.py",
+        """
+        import os, time, torch
+        os.mkdir("out")
+        open("out/started", "w").write("yes")
+        torch.manual_seed(0)
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+        for _ in range(160):
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            time.sleep(0.05)
+        """,
+    )
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 0
+    assert [run["status"] for run in done.json["groups"][0]["runs"]] == ["ended", "ok", "ok"]
+    assert [warning["kind"] for warning in done.json["warnings"]] == ["run-repeated"]
