@@ -455,8 +455,11 @@ class Runner:
 
         It says so unless it fails, or differs, as the first attempt did.
         """
+        paths = self._left.to_put_aside(self._left.left)
+        if not paths:
+            return None
         try:
-            with put_aside(self._left.to_put_aside(self._left.left), self._settings.out, self._settings.mark):
+            with put_aside(paths, self._settings.out, self._settings.mark):
                 self._observer.repeated(why)
                 self._left.forget_reads(_name(number, spec))
                 keep_first_attempt(spec.folder)

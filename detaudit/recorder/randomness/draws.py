@@ -421,7 +421,7 @@ def restore_for_dynamo(convert_frame: Any, recorder: Recorder) -> None:
 
         return __call__
 
-    if hasattr(convert_frame, "CatchErrorsWrapper"):  # what the frames of a compiled function call, since torch 2.2
+    if hasattr(convert_frame, "CatchErrorsWrapper"):  # what a compiled function calls first
         replace(convert_frame.CatchErrorsWrapper, "__call__", make)
     else:
         recorder.sink.guarded("compile", restore)
