@@ -438,8 +438,7 @@ class Runner:
                 return RunRepeated(run=number, after_failure=True, files=one.files, more=one.more)
         if first is None or not (run.finished or run.status is Status.STOPPED):
             return None
-        name = _name(number, spec)
-        reads = [one for one in self.state_read(name.recipe) if one.by == name and one.left.created]
+        reads = [one for one in self._left.reads if one.by == _name(number, spec) and one.left.created]
         difference = comparer.first_difference(first, result.record) if reads else None
         if difference is None or (difference.output is None and not self.starts_fresh):
             return None  # an audit says what a training does that resumes
