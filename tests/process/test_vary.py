@@ -66,7 +66,7 @@ def test_the_order_of_a_set_depends_on_the_hash_seed(project: Project) -> None:
     (found,) = done.json["sensitive_to"]
     assert (found["variation"], found["example"]["step"], found["example"]["stage"]) == ("hash-seed", 1, "batch")
     line = {"file": "python_set_order.py", "line": 12, "kind": "set-order", "call": "", "generators": []}
-    assert found["suspects"][0] == {**line, "suspect": True, "condition": ""}
+    assert found["suspects"][0] == {**line, "suspect": True, "condition": "", "takes": []}
     assert found["flags"] == ["python-hash-seed"]
 
 
