@@ -407,8 +407,8 @@ class Runner:
     ) -> Result:
         """Run ``spec`` to its end, or to its ``limits``; without any, it is ended where the settings say (--until).
 
-        A run that fails on what earlier runs left, or read it and differs from the ``first``, is done again without it;
-        but for one whose training differs, unless runs start fresh (``starts_fresh``).
+        A run that fails on what earlier runs left is done again without it; so is one that read it and differs from the
+        ``first``, if runs are to start fresh (``starts_fresh``) or only what it read differs.
         If it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder. It starts
         ``without`` these files and folders. Raises StateInUseError if that cannot be.
         """
@@ -430,7 +430,7 @@ class Runner:
     def _why_again(self, number: int, spec: RunSpec, result: Result, first: RunRecord | None) -> RunRepeated | None:
         """Return what of earlier runs made one fail, or differ from the first, as far as anything shows that.
 
-        Where trainings match, a file may only count the runs.
+        Where trainings match and a file differs that the run read, it may only count the runs.
         """
         run = result.run
         for one in run.warnings:
@@ -440,9 +440,10 @@ class Runner:
             return None
         reads = [one for one in self._left.reads if one.by == _name(number, spec) and one.left.created]
         difference = comparer.first_difference(first, result.record) if reads else None
-        if difference is None or (difference.output is None and not self.starts_fresh):
-            return None  # an audit says what a training does that resumes
         files = [shown_path(one.left.path, self._settings.cwd) for one in reads]
+        counts = difference is not None and difference.output is not None and difference.output.path in files
+        if difference is None or not (counts or self.starts_fresh):
+            return None  # an audit says what a training does that resumes
         return RunRepeated(
             run=number, after_failure=False, files=tuple(files[:_SHOWN]), more=max(0, len(files) - _SHOWN)
         )

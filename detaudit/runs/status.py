@@ -159,7 +159,11 @@ def judge(
 _LAST = 3
 """Lines at the end of stderr that may say why a run failed: a note on how to see more may follow the error."""
 
-_EXISTS = re.compile(r"already (?:exist|present|been created)|file exists|not empty", re.IGNORECASE)
+_EXISTS = re.compile(
+    r"(?<!not )(?<!n't )already (?:exist|present|been created)|(?<!no )(?<!such )file exists"
+    r"|(?:directory|folder)\b[^\n]*\bnot empty",
+    re.IGNORECASE,
+)
 
 
 def says_it_exists(words: Sequence[str], files: Iterable[str]) -> bool:

@@ -70,7 +70,9 @@ COUNTS_ITS_RUNS = """
 
 
 @pytest.mark.parametrize(
-    ("result", "code", "warned"), [("1", 0, ["run-repeated"]), ("os.urandom(4)[0] / 7", 1, [])], ids=["count", "result"]
+    ("result", "code", "warned"),
+    [("1", 0, ["run-repeated"]), ("os.urandom(4)[0] / 7", 1, ["leftover-files-read"])],
+    ids=["count", "result"],
 )
 def test_a_run_whose_training_matches_and_that_read_what_an_earlier_one_left_is_done_again(
     project: Project, result: str, code: int, warned: list[str]
