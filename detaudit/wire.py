@@ -83,11 +83,13 @@ process and framework, replace earlier ones.
     inference, ``digest`` is that of all outputs. ``sparse`` is true if the weights were too large to digest at every
     step, and ``devices`` says where they are. ``weights`` has ``[dtype, shape, digest, sum]`` for each tensor, up to
     MOST_WEIGHTS of them.
-``state``: ``fw, lane, live, tensors, outputs``
+``state``: ``fw, lane, live, early, tensors, outputs``
     The state of models: of one that was freed, or of all that are alive at the end (``live``; the last such line of a
-    process and framework replaces earlier ones). ``tensors`` has ``[class, name, buffer, dtype, shape, digest]``
-    for each tensor, in no fixed order. ``class`` is that of the module that holds it, ``buffer`` is false for a
-    parameter. ``outputs`` is as of ``final``, and only there if nothing but threads of the process trained.
+    process and framework replaces earlier ones). ``early`` is true, or else left out, if a model that was freed ran
+    before the first step of the training had ended, and not since. ``tensors`` has
+    ``[class, name, buffer, dtype, shape, digest]`` for each tensor, in no fixed order. ``class`` is that of the module
+    that holds it, ``buffer`` is false for a parameter. ``outputs`` is as of ``final``, and only there if nothing but
+    threads of the process trained.
 ``wrote``: ``path, append, size, changed, folder, at, spent, seen``
     The script opened this file for writing, or renamed, linked or cut it. One that is new and below the working
     directory, or another folder that the auditor searches, has no line. ``append`` says that it was only extended so

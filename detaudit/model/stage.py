@@ -367,7 +367,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         if LikelyCause.AFTER_THE_LAST_STEP in self.likely and stage is Stage.OUTPUT:
             return "every step, the weights and the buffers match; what models returned after the last update differs"
         if LikelyCause.AFTER_THE_LAST_STEP in self.likely:
-            changed = "the state of a model" if stage is Stage.STATE else "the weights or the loss"
-            return f"every recorded step matches; {changed} changed after the last one"
+            if stage is Stage.STATE:
+                return "every recorded step matches; what a model holds at the end differs"
+            return "every recorded step matches; the weights or the loss changed after the last one"
         differs = "what was learned differs" if LikelyCause.RANDOM_STATE in self.likely else STAGES[stage].differs
         return f"{differs}{_although(self.matching)}{_likely(self.likely)}"

@@ -394,6 +394,7 @@ _FINISHED = re.compile(
     re.IGNORECASE,
 )
 _WITHIN = re.compile(r"(?:^|\s)(?:in|after)$", re.IGNORECASE)
+_SPREAD = re.compile(r"\s?(?:±|\+/?-)\s?")
 _COUNTED = re.compile(r"\s[^\W\d_]{2,}")
 _MASKED, _NUMBERS, _DATES, _UUIDS, _UNREAD = "masked", "number", "date", "uuid", "unread"
 _blake2b = hashlib.blake2b
@@ -596,6 +597,8 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
     if match["digits"] is None:
         return _Slot(start, end, kind, label, meaning_of(label), result=True)
     unit = (match["unit"] or "").strip()
+    if not unit and (spread := _SPREAD.match(line, end)) and (deviation := _TOKEN.match(line, spread.end())):
+        unit = (deviation["unit"] or "").strip()  # 22.6±9.9 MB/s
     counted = not unit and match["digits"].isdigit() and bool(_COUNTED.match(line, end))
     meaning = with_unit(_meaning(label, counted), unit)
     if _BYTES.fullmatch(unit) and _EXTREME.fullmatch(label.strip(_OPENERS)) and _MEMORY.search(line):

@@ -593,7 +593,7 @@ def listed(outputs: Outputs) -> tuple[Artifact, ...]:
     )
 
 
-_NUMBER_OF_NAME = re.compile(r"(?<![.\d])\d+$")
+_NUMBER_OF_NAME = re.compile(r"(?:(?<=[^/])[-_])?(?<![.\d])(\d+)$")
 _MOST_NUMBERED = 100
 
 
@@ -617,7 +617,7 @@ def numbered(before: Collection[str], after: Collection[str], cwd: Path) -> tupl
 def _in_series(folder: str) -> tuple[str, int]:
     """Return the name of a folder without its number, and that: 1 if it has none, as the first of a series."""
     number = _NUMBER_OF_NAME.search(folder)
-    return (folder[: number.start()], int(number[0])) if number else (folder, 1)
+    return (folder[: number.start()], int(number[1])) if number else (folder, 1)
 
 
 def facts_of(

@@ -121,6 +121,8 @@ def _trainings(so_far: Mapping[Key, TrainingSoFar], rows: Mapping[Key, Recorded]
     for key, one in so_far.items():
         threads = [(other, its) for other, its in so_far.items() if other.framework == key.framework and other.lane]
         threads = [(other, its) for other, its in threads if its.final]
+        if one.final and one.final.steps and not threads:  # what ran before the training only is not of the training
+            one.freed = [state for state in one.freed if not state.early]
         if not key.lane and not one.final and threads:
             _, first = min(threads, key=lambda thread: in_order(thread[1].training(thread[0], rows[thread[0]])))
             first.freed += one.freed

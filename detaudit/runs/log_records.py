@@ -190,6 +190,7 @@ class State(Line, frozen=True, tag="state"):
     fw: str
     live: bool
     tensors: tuple[tuple[str, str, bool, str, tuple[int, ...], str], ...]
+    early: bool = False
     outputs: str | None = None
     lane: int = 0
 

@@ -175,6 +175,11 @@ ZOO = {
     "relative": ["[   «0.123¦0.456»] INFO hello"],
     "speed": ["throughput: «1234¦1300.5»", "latency p99 «12.2¦13.1» ms ± «1.1¦2.2» ms"],
     "timm": ["Train: 1 [ 10/40 ( 25%)]  Loss: 2.1  Time: «0.246s,  260.17/s¦0.301s,  212.6/s» LR: 1.0e-02"],
+    "means and deviations": [
+        "Fast image access (ping: «0.3¦0.4»±«0.0¦0.1» ms, read: «22.6¦19.1»±«9.9¦8» MB/s, size: 1.5 KB)",
+        "load «1.25¦1.5» +/- «0.25¦0.1» s",
+        "accuracy: 0.91 ± 0.02",
+    ],
     "logging since start": ["epoch 1 (+«12.1¦13.4»ms)"],
     "underscores": ["logs in runs/2025_11_25_08_«12_33¦14_33»"],
     "compact UTC": ["finished 20251125T08«1233¦1433»Z"],

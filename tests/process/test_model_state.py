@@ -70,9 +70,34 @@ DIFFERENT = {
         train(network())
         model[2].bias.data += noise(1)
     """, 8, "Sequential.2.bias"),
+    "a model that ran before the training and after it": ("""
+        model = network()
+        model(torch.ones(16, 4))
+        train(network())
+        model[2].bias.data += noise(1)
+        model(torch.ones(16, 4))
+        del model
+    """, 4, "Sequential.2.bias"),
+    "statistics of a compiled function, and its model freed": ("""
+        def main():
+            model, other = network(), nn.BatchNorm1d(4)
+            model(other(torch.ones(16, 4)))
+            call = torch.compile(lambda x: model(other(x)), backend="eager")
+            optimizer = torch.optim.SGD(model.parameters(), 0.1)
+            call(torch.randn(16, 4)).mean().backward()
+            optimizer.step()
+            with torch.no_grad():
+                call(noise(16, 4))
+        main()
+    """, 1, "BatchNorm1d.running_mean and 3 more"),
 }  # fmt: skip
 
 SAME = """
+    summed_up = network()
+    summed_up[2].bias.data = noise(1)
+    summed_up(torch.ones(16, 4))
+    summed_up.itself = [summed_up]  # the garbage collector frees it some time later
+    del summed_up
     model = network()
     train(model, order=lambda parameters: list(set(parameters)))  # sets of tensors are ordered by address
 

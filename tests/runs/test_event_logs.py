@@ -252,6 +252,26 @@ def test_models_of_threads_belong_to_the_same_training_in_every_run(tmp_path: Pa
     assert [training.final.outputs for training in found[0] if training.final] == ["o", None]
 
 
+def freed(digest: str, early: bool) -> dict[str, Any]:
+    tensors = [["Linear", "bias", False, "f4", [1], digest]]
+    return {"k": "state", "fw": "torch", "live": False, "tensors": tensors, **({"early": True} if early else {})}
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_model_that_was_freed_counts_unless_it_ran_before_the_training_only(tmp_path: Path, early: bool) -> None:
+    write(tmp_path, *LINES, freed("x", early), {"k": "bye", "how": "exit"})
+    ((_, training),) = trainings(read_run(tmp_path))
+    assert training.final is not None
+    assert len(training.final.state) == (0 if early else 1)
+
+
+def test_where_only_threads_trained_it_is_not_known_what_ran_before(tmp_path: Path) -> None:
+    write(tmp_path, HELLO, *in_lane(1, "a"), freed("x", early=True), {"k": "bye", "how": "exit"})
+    ((_, training),) = trainings(read_run(tmp_path))
+    assert training.final is not None
+    assert len(training.final.state) == 1
+
+
 def test_several_processes_without_a_number_have_no_place_and_one_has(tmp_path: Path) -> None:
     write(tmp_path, *LINES)
     assert [training.unplaced for _, training in trainings(read_run(tmp_path))] == [False]

@@ -276,13 +276,15 @@ def test_what_a_run_makes_and_appends_to_again_did_not_exist_before(tmp_path: Pa
     assert changes.files == (Change(str(log), existed=False),)
 
 
-def test_folders_of_a_series_count_as_the_first() -> None:
+@pytest.mark.parametrize("mark", ["", "-", "_"])
+def test_folders_of_a_series_count_as_the_first(mark: str) -> None:
     cwd = Path("/w")
     before = {"/w/runs", "/w/runs/exp", "/w/runs/lr_0.1"}
-    after = {*before, "/w/runs/exp2", "/w/runs/lr_0.2", "/w/other3"}
-    assert numbered(before, after, cwd) == (("runs/exp2", "runs/exp"),)
-    facts = RunFacts(started=0, ended=1, numbered=(("runs/exp2", "runs/exp"),))
-    assert masked("saved to runs/exp2, not runs/exp21", facts) == "saved to runs/exp, not runs/exp21"
+    after = {*before, f"/w/runs/exp{mark}2", "/w/runs/lr_0.2", "/w/other3"}
+    assert numbered(before, after, cwd) == ((f"runs/exp{mark}2", "runs/exp"),)
+    facts = RunFacts(started=0, ended=1, numbered=((f"runs/exp{mark}2", "runs/exp"),))
+    assert masked(f"to runs/exp{mark}2, not runs/exp{mark}21", facts) == f"to runs/exp, not runs/exp{mark}21"
+    assert masked(f"exp{mark}2", facts) == "exp"
 
 
 def logged(folder: Path, lines: Sequence[str]) -> tuple[Changes, Stamps]:

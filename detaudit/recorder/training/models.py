@@ -37,12 +37,13 @@ class _Ran:
     """A part of a model that ran: its name, and the references to its parts with buffers if it ran by itself.
 
     It ``counts`` if the main thread ran it, or a thread that trains. How often and what a thread evaluates beside a
-    training is chance.
+    training is chance. It is ``early`` if it ran before the first step ended, and not since.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.counts = False
+        self.early = True
         self.asked = 0
         self.with_buffers: list[weakref.ref[Any]] = []
 
@@ -50,17 +51,18 @@ class _Ran:
 class ModelStates(ABC):
     """The state of all instances of ``base``, the class of models and their parts in one framework.
 
-    ``write`` writes the tensors of a model that is freed; see wire.py.
+    ``write`` writes the tensors of a model that is freed, and whether it ran early only; see wire.py.
     """
 
     CALLED_AT_EACH_STEP = True
     """Whether a model is called at each step in which it runs, not only when a graph is built."""
 
-    def __init__(self, base: type[Any], reader: FrameworkReader, write: Callable[[Sequence[Any]], None]) -> None:
+    def __init__(self, base: type[Any], reader: FrameworkReader, write: Callable[[Sequence[Any], bool], None]) -> None:
         self._base, self._reader, self._write = base, reader, write
         self._ran: dict[int, _Ran] = {}
         self._here: Any = threading.local()
         self._anywhere: dict[int, weakref.ref[Any]] = {}
+        self._began = False
         self._over = False
 
     @abstractmethod
@@ -75,9 +77,13 @@ class ModelStates(ABC):
         """Return the buffers of a part. This is asked at each step, so a framework may have a faster way."""
         return [own.tensor for own in self.own_tensors(part) if own.buffer]
 
+    def runs_unseen(self) -> bool:
+        """Return whether a model may have run without being called, as in a graph."""
+        return not self.CALLED_AT_EACH_STEP
+
     def forget(self) -> None:
         """Start over, as in a forked child."""
-        self._here, self._anywhere, self._over = threading.local(), {}, False
+        self._here, self._anywhere, self._began, self._over = threading.local(), {}, False, False
 
     @property
     def _recent(self) -> dict[int, weakref.ref[Any]]:
@@ -108,7 +114,8 @@ class ModelStates(ABC):
         if recent.get(id(model), lambda: None)() is not model:
             recent[id(model)] = weakref.ref(model)
             counts = not self.CALLED_AT_EACH_STEP or threads.in_main()
-            if id(model) not in self._ran or (counts and not self._ran[id(model)].counts):
+            known = self._ran.get(id(model))
+            if known is None or (counts and not known.counts) or (known.early and self._began):
                 self._note(model, counts)
 
     def _note(self, model: Any, counts: bool) -> None:
@@ -116,6 +123,7 @@ class ModelStates(ABC):
             known = self._ran.setdefault(id(part), _Ran(name))
             known.name = max(known.name, name, key=lambda one: one.count("."))  # in the outermost model
             known.counts = known.counts or counts
+            known.early = known.early and not self._began
 
     def recent(self) -> list[Any]:
         """Return the models that ran since the last step, or ever if that is not known."""
@@ -127,6 +135,7 @@ class ModelStates(ABC):
         for model in models:
             if not self._ran[id(model)].counts:
                 self._note(model, counts=True)
+        self._began = True
         if self.CALLED_AT_EACH_STEP:
             self._recent.clear()
         groups = [buffers for model in models if (buffers := self._buffers(model))]
@@ -155,7 +164,7 @@ class ModelStates(ABC):
         known = self._ran.pop(id(model))
         self._recent.pop(id(model), None)
         if known.counts:
-            self._write(self._records(model, known.name))
+            self._write(self._records(model, known.name), known.early and not self.runs_unseen())
 
     def end(self) -> None:
         """Record no model that is freed from now on: the process ends."""

@@ -284,14 +284,14 @@ class Training:
         """Call ``function`` and record its exception."""
         self._sink.guarded(where, function)
 
-    def freed(self, tensors: Sequence[Sequence[Any]]) -> None:
-        """Write the state of a model that is freed: its tensors as described in wire.py."""
+    def freed(self, tensors: Sequence[Sequence[Any]], early: bool) -> None:
+        """Write the state of a model that is freed: its tensors, and whether it ran early, as described in wire.py."""
         if tensors:
-            self._state(tensors, live=False)
+            self._state(tensors, live=False, **({"early": True} if early or not self.steps else {}))
 
-    def _state(self, tensors: Sequence[Sequence[Any]], live: bool, outputs: str | None = None) -> None:
+    def _state(self, tensors: Sequence[Sequence[Any]], live: bool, **more: Any) -> None:
         line = {"k": "state", "fw": self._framework, "lane": self.lane, "live": live, "tensors": tensors}
-        self._sink.write({**line, "outputs": outputs} if outputs else line)
+        self._sink.write({**line, **more})
 
     def due(self, step: int, tensors: Sequence[Any]) -> bool:
         """Return whether these tensors are digested at this step."""
@@ -361,6 +361,6 @@ class Training:
             outputs = None if self.steps else self.outputs.summary()  # otherwise they are among the final weights
             records = [record for states in self.states for record in states.at_end(self.lane > 0)]
             if self.states or outputs:
-                self._state(records, live=True, outputs=outputs)
+                self._state(records, live=True, **({"outputs": outputs} if outputs else {}))
         for states in self.states:
             states.end()

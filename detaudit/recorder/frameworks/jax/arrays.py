@@ -231,7 +231,7 @@ __all__ = ["LayerStates", "NnxStates"]
 class NnxStates(ModelStates):
     """The variables of all instances of ``nnx.Module`` that are alive at the end, but for random states."""
 
-    def __init__(self, nnx: Any, reader: FrameworkReader, write: Callable[[Sequence[Any]], None]) -> None:
+    def __init__(self, nnx: Any, reader: FrameworkReader, write: Callable[[Sequence[Any], bool], None]) -> None:
         super().__init__(nnx.Module, reader, write)
         self._nnx = nnx
 

@@ -243,7 +243,7 @@ class Jax(framework.Framework[Steps]):
         """Start over."""
         self.main.forget()
 
-    def add_states(self, make: Callable[[JaxReader, Callable[[Any], None]], State]) -> None:
+    def add_states(self, make: Callable[[JaxReader, Callable[[Any, bool], None]], State]) -> None:
         """Compare at the end what ``make(reader, write)`` finds in the models of the process."""
         self._add_state(make(self._reader, self.training.freed))
 

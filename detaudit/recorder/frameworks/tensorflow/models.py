@@ -168,7 +168,7 @@ class LayerStates(ModelStates):
 class ModuleStates(ModelStates):
     """The variables of all instances of ``tf.Module`` that are alive at the end, but for layers of Keras."""
 
-    def __init__(self, tf: Any, reader: FrameworkReader, write: Callable[[Sequence[Any]], None]) -> None:
+    def __init__(self, tf: Any, reader: FrameworkReader, write: Callable[[Sequence[Any], bool], None]) -> None:
         super().__init__(tf.Module, reader, write)
         self._tf = tf
 

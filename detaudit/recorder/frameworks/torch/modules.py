@@ -125,9 +125,14 @@ def in_loader_worker() -> bool:
 class ModuleStates(ModelStates):
     """The state of all modules in this process."""
 
-    def __init__(self, torch: Any, reader: TorchReader, write: Callable[[Sequence[Any]], None]) -> None:
+    def __init__(self, torch: Any, reader: TorchReader, write: Callable[[Sequence[Any], bool], None]) -> None:
         super().__init__(torch.nn.Module, reader, write)
         self._torch, self._plain, self._address = torch, reader.plain, reader.address
+
+    def runs_unseen(self) -> bool:
+        """Return whether a function was compiled: the modules in it run without being called."""
+        counters: Any = getattr(sys.modules.get("torch._dynamo.utils"), "counters", {})
+        return bool(counters.get("frames"))
 
     def parts(self, model: Any) -> Iterable[tuple[str, Any]]:
         """Return a module and its submodules, by name."""
