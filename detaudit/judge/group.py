@@ -478,7 +478,7 @@ class GroupInProgress:
         distinct, numbers = self._results.distinct, self._results.numbers
         places = self._machines.with_results(numbers)
         early = {run.id for run in shorter(self._runs)}
-        furthest = finished - len(early)
+        furthest, expected = finished - len(early), max(self._plan.runs, len(self._runs) - len(early))
         group_verdict, once = self._verdict(planned, furthest, places)
         stages = self._results.record.stages if self._results.record else ()
         runs = tuple(replace(run, result=numbers.get(run.id)) for run in self._runs)
@@ -512,7 +512,7 @@ class GroupInProgress:
                 *slots_differ(self._plan.jobs, self._results.by_run),
                 *([StateChecked(state=self._state)] if self._state is not None and not self._unsettled else []),
             ),
-            reason=(once or self._reason(furthest, planned)) if group_verdict is Verdict.INCONCLUSIVE else None,
+            reason=(once or self._reason(furthest, expected)) if group_verdict is Verdict.INCONCLUSIVE else None,
             varied=self._varied(),
             not_varied=dict(self._plan.varying.not_varied),
             output_differences=tuple(map(self._concealed, self._results.output_differences)),

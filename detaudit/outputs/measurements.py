@@ -119,7 +119,7 @@ _OF_RUNS = _words(
     " sequence instance instances graph graphs edge edges point points file files feature features bytes byte mb gb kb"
     " mib gib tb b kib tib flops flop tflop gflop transition transitions query queries prompt completion action"
     " kimg kimgs ru phases stages sections reset fold folds cv split split0 split1 split2 phase stage section task"
-    " tasks interval round rounds microstep"
+    " tasks interval round rounds microstep kit mit git"
     " wallclock time timing timer resource resources peak nvml smi physical virtual resident stepping pre post"
     " gc garbage cell notebook experiment pipeline transform augmentation collate transfer h2d d2h h d copy torch"
     " tf jax python pytorch loop inner outer sanity check fetch prefetch queue get put one single"

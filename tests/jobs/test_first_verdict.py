@@ -10,6 +10,7 @@ from detaudit import baseline
 from detaudit.audit import Auditor
 from detaudit.launch import RESULTS, EnoughError, RunOutcome, RunSpec
 from detaudit.model import Audit, Stage, Status, Verdict
+from detaudit.model.problems import OutputsOpen
 from detaudit.report import render
 from detaudit.runner import Observer
 from tests.fakes import FakeLauncher, Script, run, settings, training
@@ -94,6 +95,19 @@ def test_too_few_whole_runs_are_inconclusive(tmp_path: Path) -> None:
         auditor.run()
     (group,) = auditor.result(interrupted=True).groups
     assert group.verdict is Verdict.INCONCLUSIVE
+
+
+def test_what_nobody_can_decide_is_named_also_where_a_run_was_ended(tmp_path: Path) -> None:
+    def saving(text: str) -> Script:
+        def launched(spec: RunSpec) -> RunOutcome:
+            (spec.cwd / "out.json").write_text(text)
+            return WHOLE(spec)
+
+        return launched
+
+    (group,) = audit(tmp_path, ended(1), ended(64), saving('{"rss": 1.25}'), saving('{"rss": 1.26}')).groups
+    assert group.verdict is Verdict.INCONCLUSIVE
+    assert isinstance(group.reason, OutputsOpen)
 
 
 def test_a_run_that_fails_is_one_of_those_wanted(tmp_path: Path) -> None:

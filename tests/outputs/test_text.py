@@ -180,6 +180,7 @@ ZOO = {
         "load «1.25¦1.5» +/- «0.25¦0.1» s",
         "accuracy: 0.91 ± 0.02",
     ],
+    "tqdm with scaled units": ["images: 100%|█████| 320/320 [00:00<00:00, «41.9Mit¦8.1kit»/s]"],
     "logging since start": ["epoch 1 (+«12.1¦13.4»ms)"],
     "underscores": ["logs in runs/2025_11_25_08_«12_33¦14_33»"],
     "compact UTC": ["finished 20251125T08«1233¦1433»Z"],

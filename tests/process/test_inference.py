@@ -146,6 +146,18 @@ def test_nor_is_it_after_a_training(project: Project, last: str, code: int) -> N
     assert done.code == code, done.out
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("script", [EVALUATED, TRAINED], ids=["evaluation", "training"])
+def test_what_a_model_returns_to_be_summed_up_is_no_result(project: Project, script: str) -> None:
+    project.write("thop.py", "def profile(model, x):\n    model(x)\n")
+    summary = "import thop; thop.profile(model, torch.rand(x.shape, generator=entropy))"
+    project.write("train.py", f"{script}    model(x)\n    {summary}\n")
+    done = project.run("train.py", "--runs", "2", "--full")
+    assert done.code == 0, done.out
+    (rank,) = done.json["groups"][0]["runs"][0]["ranks"]
+    assert rank["steps"] == (1 if script is EVALUATED else 3)
+
+
 @pytest.mark.full
 def test_an_evaluation_in_training_mode_is_not(project: Project) -> None:
     project.write("evaluate.py", EVALUATED + "    torch.seed()\n    model.train()\n    model(x)\n    model(x)\n")

@@ -8,6 +8,7 @@ import sys
 import threading
 import types
 
+from ...process.frames import top_module
 from ...process.guard import headroom
 from ...training.compilers import compiling, never_compile
 from ...training.models import ModelStates, OwnTensor
@@ -19,6 +20,7 @@ from ...training.walk import leaves
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from types import FrameType
     from typing import Any
 
     from .reader import TorchReader
@@ -120,6 +122,30 @@ def in_loader_worker() -> bool:
     """Return whether this process loads data: a transform may be a module, and its output is a batch, no result."""
     worker: Any = sys.modules.get("torch.utils.data._utils.worker")
     return worker is not None and worker._worker_info is not None
+
+
+_SUMMARIES = (
+    "calflops",
+    "ptflops",
+    "pytorch_model_summary",
+    "thop",
+    "torchinfo",
+    "torchscan",
+    "torchsummary",
+    "torchsummaryX",
+    "torchview",
+)
+"""Packages that call a model with any input, often memory that is not initialized, to count its operations."""
+
+
+def in_summary() -> bool:
+    """Return whether a model is called to be summed up, so that what it returns is no result."""
+    if not any([name in sys.modules for name in _SUMMARIES]):
+        return False
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and top_module(frame) not in _SUMMARIES:
+        frame = frame.f_back
+    return frame is not None
 
 
 class ModuleStates(ModelStates):

@@ -19,7 +19,7 @@ from ...training.steps import Training
 from ...training.weights import EVERY_STEP_BYTES
 from ..hyperparameters import STAGE, Hyperparameters
 from .held import held
-from .modules import Calls, ModuleStates, data_in, in_loader_worker, targets_of
+from .modules import Calls, ModuleStates, data_in, in_loader_worker, in_summary, targets_of
 from .reader import TorchReader
 
 # Keep what a thread trains, and which weights belong to an optimizer.
@@ -634,12 +634,12 @@ class Torch(framework.Framework[Steps]):
             self.now.training.inputs(data)
         outputs = self.training.outputs
         outputs.entered()
-        if outputs.each and not in_loader_worker():
+        if outputs.each and not in_loader_worker() and not in_summary():
             arguments = values_in(call, self._modules.tensors)
             outputs.calling(module, lambda: self._modules.weights(module), arguments)
 
     def _on_return(self, result: Any) -> None:
-        if not in_loader_worker():
+        if not in_loader_worker() and not in_summary():
             self.training.outputs.returned(values_in(result, self._modules.tensors))
 
     def _watch_optimizers(self, base: Any) -> None:
