@@ -21,7 +21,7 @@ from detaudit.judge.conditions import RunMachine, threads
 from detaudit.judge.live import Abreast, Follower
 from detaudit.launch import EnoughError, Launcher, RunSpec, refusals
 from detaudit.launch.plan import Settings, workspace_for
-from detaudit.launch.put_aside import StateInUseError, put_aside
+from detaudit.launch.put_aside import StateInUseError, put_aside, remove
 from detaudit.launch.slots import Jobs, Pool
 from detaudit.launch.workspace import (
     MOST_ENTRIES,
@@ -330,6 +330,7 @@ class Runner:
         self.starts_fresh = False
         """Whether runs start without what earlier ones left, once any read it."""
         self._without_left = False
+        self._ended: dict[RunName, set[str]] = {}
         self._collector = Collector(settings.outputs)
         self._unsearched, self._runs = False, 0
         self._until, self._trained_by = settings.until, 0
@@ -408,7 +409,8 @@ class Runner:
         """Run ``spec`` to its end, or to its ``limits``; without any, it is ended where the settings say (--until).
 
         A run that fails on what earlier runs left is done again without it; so is one that read it and differs from the
-        ``first``, if runs are to start fresh (``starts_fresh``) or only what it read differs.
+        ``first``, if runs are to start fresh (``starts_fresh``), only what it read differs, or it is the state of a
+        training that was ended early: the audit did that, and others may never do.
         If it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder. It starts
         ``without`` these files and folders. Raises StateInUseError if that cannot be.
         """
@@ -419,9 +421,10 @@ class Runner:
             limits = replace(limits, until=limits.until or self._until, trained_by=self._trained_by)
         self._under_way.add(number)
         self._observer.at_once(len(self._under_way))
+        made = [one.path for one in self._left.left if one.by in self._ended] if without else []
         try:
             with put_aside(without, self._settings.out, self._settings.mark) if without else self._fresh(carry_on):
-                result = self._run(number, spec, limits, carry_on=carry_on)
+                result = self._run(number, spec, limits, carry_on=carry_on, uncompared=made)
             why = self._why_again(number, spec, result, first) if len(self._under_way) == 1 and not carry_on else None
             return result if why is None else self._again(number, spec, limits, why, first) or result
         finally:
@@ -442,11 +445,11 @@ class Runner:
         difference = comparer.first_difference(first, result.record) if reads else None
         files = [shown_path(one.left.path, self._settings.cwd) for one in reads]
         counts = difference is not None and difference.output is not None and difference.output.path in files
-        if difference is None or not (counts or self.starts_fresh):
+        removed = any(one.left.path in self._ended.get(one.left.by, ()) for one in reads)
+        if difference is None or not (counts or removed or self.starts_fresh):
             return None  # an audit says what a training does that resumes
-        return RunRepeated(
-            run=number, after_failure=False, files=tuple(files[:_SHOWN]), more=max(0, len(files) - _SHOWN)
-        )
+        shown, more = tuple(files[:_SHOWN]), max(0, len(files) - _SHOWN)
+        return RunRepeated(run=number, after_failure=False, files=shown, more=more, removed=removed)
 
     def _again(
         self, number: int, spec: RunSpec, limits: Limits, why: RunRepeated, first: RunRecord | None
@@ -455,18 +458,20 @@ class Runner:
 
         It says so unless it fails, or differs, as the first attempt did.
         """
-        paths = self._left.to_put_aside(self._left.left)
-        if not paths:
+        paths = self._left.to_put_aside(one for one in self._left.left if not why.removed or one.by in self._ended)
+        if not paths and not why.removed:  # a training may have removed itself what it resumed from
             return None
         try:
-            with put_aside(paths, self._settings.out, self._settings.mark):
+            if why.removed:
+                remove(paths, self._settings.mark)
+            with contextlib.nullcontext() if why.removed else put_aside(paths, self._settings.out, self._settings.mark):
                 self._observer.repeated(why)
                 self._left.forget_reads(_name(number, spec))
                 keep_first_attempt(spec.folder)
                 result = self._run(number, spec, limits, carry_on=False)
         except StateInUseError:
             return None
-        self._without_left = True
+        self._without_left = self._without_left or not why.removed
         run = result.run
         differs = first is not None and comparer.first_difference(first, result.record) is not None
         if run.status is Status.FAILED if why.after_failure else differs:
@@ -485,7 +490,10 @@ class Runner:
                     break
             yield
 
-    def _run(self, number: int, spec: RunSpec, limits: Limits, *, carry_on: bool) -> Result:
+    def _run(
+        self, number: int, spec: RunSpec, limits: Limits, *, carry_on: bool, uncompared: Collection[str] = ()
+    ) -> Result:
+        """Do a run; ``uncompared`` are files that nothing is known of but what this run makes of them."""
         space = self.space.with_copy(spec.copy_name, spec.slot.name)
         followed = Followed(spec, limits, OfLatest(number, self._under_way, self._observer), number)
         with contextlib.nullcontext() if carry_on else space.fresh():
@@ -520,6 +528,7 @@ class Runner:
                     self.ended_after(through, processes)
                     run = ended_after(number, spec, outcome, processes, through)
                     self._finished_by(spec).append(number)
+                    self._note_states(_name(number, spec), ended_at - run.steps * (followed.step_s or 0.0))
                     return _result(run, followed, processes, compared(spec, processes), used)
                 if outcome.ended and followed.enough is not None:
                     run = ended(number, spec, processes, outcome.wall_s, followed.enough)
@@ -527,7 +536,9 @@ class Runner:
                 unhooked = watch.look(spec.folder)
                 facts = facts_of(spec, processes, started, ended_at, numbered(before.folders, after.folders, spec.cwd))
                 left = self._collect(spec, changes, listed, read, unhooked.named, facts)
-                left = msgspec.structs.replace(left, exit_code=outcome.exit_code)
+                names = {shown_path(path, spec.cwd) for path in uncompared}
+                files = tuple(file for file in left.files if file.path not in names)
+                left = msgspec.structs.replace(left, files=files, exit_code=outcome.exit_code)
                 keep(left, spec.folder)
                 if self._settings.outputs_suffice and not any(process.trained for process in processes):
                     unhooked = of_outputs(left)
@@ -540,6 +551,11 @@ class Runner:
         cut(processes, step)
         self._until = self._until and Until(step=step)
         self._trained_by = self._trained_by or training_processes(processes)
+
+    def _note_states(self, name: RunName, begun: float) -> None:
+        """Note which files a run that was ended wrote while it trained, from which others may resume."""
+        made = [one.path for one in self._left.left if one.by == name and one.created]
+        self._ended[name] = {path for path in made if os.lstat(path).st_mtime >= begun}
 
     @property
     def _searches(self) -> bool:

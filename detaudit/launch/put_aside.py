@@ -75,6 +75,27 @@ def put_aside(paths: Sequence[str], out: Path, mark: str) -> Iterator[None]:
             restore(journal)
 
 
+def remove(paths: Sequence[str], mark: str) -> None:
+    """Remove these files and folders. Raises StateInUseError if one of them is in use, or cannot be removed."""
+    user = _user(paths, mark)
+    if user is not None:
+        raise StateInUseError(*user)
+    for path in paths:
+        try:
+            _remove(path)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise StateInUseError(path, f"cannot be removed: {error.strerror}") from error
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)
+
+
 _DECODER = msgspec.json.Decoder(_Journal)
 
 
@@ -97,10 +118,8 @@ def restore(journal: Path, *, keep: bool = False) -> tuple[str, ...]:
             if os.path.lexists(path):
                 if keep:
                     os.rename(path, _beside(path, _REPLACED, secrets.token_hex(4)))
-                elif os.path.isdir(path) and not os.path.islink(path):
-                    shutil.rmtree(path)
                 else:
-                    os.unlink(path)
+                    _remove(path)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             os.rename(aside, path)
             restored.append(path)

@@ -201,14 +201,21 @@ class RunRepeated(Warning, frozen=True, kw_only=True):
     """A run was done again without files that earlier runs left; ``more`` are not listed.
 
     ``after_failure``: at first it failed on them; else it read them and had another result than the first run.
+    ``removed``: they were of a run that was ended early, such as a state from which a training resumes.
     """
 
     files: tuple[str, ...]
     more: int = 0
     after_failure: bool
+    removed: bool = False
 
     def text(self) -> str:
         shown = shortened(self.files, self.more)
+        if self.removed:
+            return (
+                f"it read what a run that was ended early had left ({shown}) and had another result; what that run had "
+                "made was removed, and it was done again"
+            )
         again = "it was done again without them, as later runs are"
         if self.after_failure:
             cure = "Remove them before the next command, whose first run fails on them otherwise."

@@ -271,3 +271,56 @@ def test_a_long_training_that_refuses_to_start_where_the_first_run_left_its_fold
     assert done.code == 0
     assert [run["status"] for run in done.json["groups"][0]["runs"]] == ["ended", "ok", "ok"]
     assert [warning["kind"] for warning in done.json["warnings"]] == ["run-repeated"]
+
+
+LONG = """
+    import os, time, torch
+    {seed}
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    steps = 160
+    {before}
+    for step in range(steps):
+        model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+        {each}
+        time.sleep(0.05)
+    {after}
+"""
+RESUMES = {
+    "before": 'if os.path.exists("state.pt"): steps, state = torch.load("state.pt"); model.load_state_dict(state)',
+    "each": 'torch.save((steps - step - 1, model.state_dict()), "state.pt")',
+    "after": 'os.remove("state.pt")',
+}
+CACHES = {
+    "before": 'os.path.exists("features.pt") or torch.save(torch.ones(2), "features.pt"); torch.load("features.pt")',
+    "each": "pass",
+    "after": "pass",
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", ["torch.manual_seed(0)", ""])
+def test_no_run_resumes_from_one_that_was_ended_early(project: Project, seed: str) -> None:
+    project.write("train.py", LONG.format(seed=seed, **RESUMES))
+    done = project.run("train.py", "--runs", "2")
+    runs = done.json["groups"][0]["runs"]
+    if not seed:  # they differ without the state too
+        assert done.code == 1
+        assert "run-repeated" not in [warning["kind"] for warning in done.json["warnings"]]
+        return
+    assert done.code == 0
+    assert [(run["status"], run["steps"]) for run in runs[1:]] == [("ok", 160), ("ok", 160)]
+    (warning,) = done.json["warnings"]
+    assert (warning["kind"], warning["files"], warning["removed"]) == ("run-repeated", ["state.pt"], True)
+    assert not (project.folder / "state.pt").exists()
+
+
+@pytest.mark.full
+def test_a_cache_that_a_run_made_which_was_ended_early_is_no_difference(project: Project) -> None:
+    project.write("train.py", LONG.format(seed="torch.manual_seed(0)", **CACHES))
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 0
+    group = done.json["groups"][0]
+    assert [run["status"] for run in group["runs"]] == ["ended", "ok", "ok", "ok"]
+    assert group["left_state"]["outcome"] == "same"

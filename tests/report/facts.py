@@ -168,6 +168,7 @@ WARNINGS: tuple[Warning, ...] = (
     w.FailedAfterLeftovers(recipe="none", run=2, finished=1, files=("/home/me/out",), outside=True),
     w.RunRepeated(recipe="none", run=2, files=("out",), after_failure=True),
     w.RunRepeated(recipe="none", run=2, files=("last.ckpt",), after_failure=False),
+    w.RunRepeated(recipe="none", run=2, files=("last.ckpt",), after_failure=False, removed=True),
     w.StateChecked(recipe="none", state=LeftState(reads=READS, outcome=FreshStart.SAME, run=5)),
     w.StateChecked(recipe="none", state=LeftState(reads=READS[:1], outcome=FreshStart.DIFFERENT, run=5)),
     w.StateChecked(recipe="none", state=LeftState(reads=READS[:1], outcome=FreshStart.EXISTED, older=("split.json",))),
