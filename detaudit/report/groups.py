@@ -481,6 +481,8 @@ def _listed_differences(group: Group) -> list[str]:
 def _ended_line(group: Group) -> str:
     """Return which runs were ended before others, and where all were ended if they differ."""
     early = group.shorter
+    if group.through is None:  # another run went to its end
+        early = tuple(run for run in group.runs if run.through is not None)
     lines = [f"run {run.id} after step {run.through:,}" for run in early]
     if group.verdict is Verdict.NONDETERMINISTIC and group.through is not None:
         stopped = any(run.status is Status.STOPPED for run in group.runs)

@@ -127,9 +127,11 @@ def test_a_run_that_fails_before_the_first_was_ended_differs_by_its_exit_status(
 
 
 def test_a_run_that_ends_before_the_first_was_ended_differs_by_its_steps(tmp_path: Path) -> None:
-    (group,) = audit(tmp_path, ended(5), run(training("w5", steps=2)), ended(5)).groups
+    found = audit(tmp_path, ended(5), run(training("w5", steps=2)), ended(5))
+    (group,) = found.groups
     assert [run.status for run in group.runs] == [Status.ENDED, Status.OK]
     assert group.verdict is Verdict.NONDETERMINISTIC
+    assert "Ended early: run 1 after step 5" in render(found, "markdown")
 
 
 def test_once_two_differ_all_end_where_the_first_did(tmp_path: Path) -> None:

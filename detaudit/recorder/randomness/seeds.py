@@ -106,6 +106,10 @@ def write(
         sink.write({**line, "takes": takes} if takes else line)
 
 
+_NEVER_SEEDED = "from_non_deterministic_state"
+"""A function that is called to start from entropy: of what it is given, its class among it, nothing is a seed."""
+
+
 def _kind(seed: float) -> str:
     """Return whether a seed may come from the clock or the process ID; the auditor believes it if it is so in all runs.
 
@@ -149,12 +153,17 @@ def watch(module: Any, name: str, sink: Sink) -> None:
     """Wrap the functions of ``module`` in FUNCTIONS and its setters, and the constructors of its generators."""
     for dotted in FUNCTIONS[name]:
         what = f"{name}.{dotted}"
-        _before(module, dotted, sink, _seeding(sink, ALIASES.get(what, what)))
+        seeding = _seeding(sink, ALIASES.get(what, what))
+        _before(module, dotted, sink, _without_arguments(seeding) if dotted.endswith(_NEVER_SEEDED) else seeding)
     for dotted in wire.FRAMEWORKS[name].setters if name in wire.FRAMEWORKS else ():
         _before(module, dotted, sink, _setting(sink, f"{name}.{dotted}"))
     if name == "random":
         # Ignore most calls through other libraries, which create such generators for file names and similar.
         _before(module, "Random.seed", sink, _seeding(sink, "random.Random", skip=1, through=("random",)))
+
+
+def _without_arguments(observe: Observer) -> Observer:
+    return lambda frame, *_: observe(frame, (), {})
 
 
 def _before(module: Any, dotted: str, sink: Sink, observe: Observer) -> None:

@@ -211,6 +211,19 @@ def test_a_seed_that_is_a_numpy_integer_is_a_number(sink: Any, monkeypatch: pyte
     assert [(line["kind"], line["value"]) for line in sink.found] == [("seed", "7"), ("unseeded", "")]
 
 
+@pytest.mark.parametrize("arguments", [(), ("philox",)])
+def test_what_starts_from_entropy_takes_no_seed(sink: Any, arguments: tuple[str, ...]) -> None:
+    class Generator:
+        @classmethod
+        def from_non_deterministic_state(cls, alg: str | None = None) -> str | None:
+            return alg
+
+    fake = SimpleNamespace(set_seed=lambda seed: None, Generator=Generator, __name__="random")
+    seeds.watch(SimpleNamespace(random=fake), "tensorflow", sink)  # type: ignore[arg-type]
+    assert Generator.from_non_deterministic_state(*arguments) == (arguments[0] if arguments else None)
+    assert kinds(sink) == [("unseeded", "tensorflow.random.Generator.from_non_deterministic_state")]
+
+
 def test_simple_namespaces_are_not_modules() -> None:
     with pytest.raises(AttributeError):
         replace(SimpleNamespace(), "nothing", lambda function: function)
