@@ -103,9 +103,10 @@ def is_stateful(function: Any) -> bool:
 
 
 def _called(frame: FrameType | None, user: FrameType) -> str:
-    """Return the public name of the function of TensorFlow that a frame of user code called."""
-    name = "tensorflow"
+    """Return the public name of the function of TensorFlow, or of a library that calls it, that user code called."""
+    name, outermost, first = "tensorflow", frame, frame
     while frame is not None and frame is not user:
+        outermost = frame
         module, called = str(frame.f_globals.get("__name__", "")), frame.f_code.co_name
         if module.startswith("tensorflow.") and called not in _WRAPPERS:
             if module.startswith("tensorflow.python.data."):
@@ -115,7 +116,8 @@ def _called(frame: FrameType | None, user: FrameType) -> str:
                 public = exports.get_canonical_name_for_symbol(frame.f_globals.get(called))
                 name = f"tensorflow.{public}" if public else name
         frame = frame.f_back
-    return name
+    in_tensorflow = outermost is None or frames.top_module(outermost) == "tensorflow"
+    return name if in_tensorflow else frames.called(first, user) or name
 
 
 def _place(user: FrameType) -> tuple[str, int]:
