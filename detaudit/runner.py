@@ -331,6 +331,7 @@ class Runner:
         """Whether runs start without what earlier ones left, once any read it."""
         self._without_left = False
         self._ended: dict[RunName, set[str]] = {}
+        self._uncompared: Sequence[str] = ()  # what only runs had made that were ended, and one makes now
         self._collector = Collector(settings.outputs)
         self._unsearched, self._runs = False, 0
         self._until, self._trained_by = settings.until, 0
@@ -421,10 +422,10 @@ class Runner:
             limits = replace(limits, until=limits.until or self._until, trained_by=self._trained_by)
         self._under_way.add(number)
         self._observer.at_once(len(self._under_way))
-        made = [one.path for one in self._left.left if one.by in self._ended] if without else []
+        self._uncompared = [one.path for one in self._left.left if one.by in self._ended] if without else []
         try:
             with put_aside(without, self._settings.out, self._settings.mark) if without else self._fresh(carry_on):
-                result = self._run(number, spec, limits, carry_on=carry_on, uncompared=made)
+                result = self._run(number, spec, limits, carry_on=carry_on)
             why = self._why_again(number, spec, result, first) if len(self._under_way) == 1 and not carry_on else None
             return result if why is None else self._again(number, spec, limits, why, first) or result
         finally:
@@ -458,7 +459,10 @@ class Runner:
 
         It says so unless it fails, or differs, as the first attempt did.
         """
-        paths = self._left.to_put_aside(one for one in self._left.left if not why.removed or one.by in self._ended)
+        left = self._left.left
+        if why.removed:
+            left = tuple(one for one in left if one.by in self._ended and self._is_here(one.path))
+        paths = self._left.to_put_aside(left)
         if not paths and not why.removed:  # a training may have removed itself what it resumed from
             return None
         try:
@@ -490,10 +494,7 @@ class Runner:
                     break
             yield
 
-    def _run(
-        self, number: int, spec: RunSpec, limits: Limits, *, carry_on: bool, uncompared: Collection[str] = ()
-    ) -> Result:
-        """Do a run; ``uncompared`` are files that nothing is known of but what this run makes of them."""
+    def _run(self, number: int, spec: RunSpec, limits: Limits, *, carry_on: bool) -> Result:
         space = self.space.with_copy(spec.copy_name, spec.slot.name)
         followed = Followed(spec, limits, OfLatest(number, self._under_way, self._observer), number)
         with contextlib.nullcontext() if carry_on else space.fresh():
@@ -536,7 +537,7 @@ class Runner:
                 unhooked = watch.look(spec.folder)
                 facts = facts_of(spec, processes, started, ended_at, numbered(before.folders, after.folders, spec.cwd))
                 left = self._collect(spec, changes, listed, read, unhooked.named, facts)
-                names = {shown_path(path, spec.cwd) for path in uncompared}
+                names = {shown_path(path, spec.cwd) for path in self._uncompared}
                 files = tuple(file for file in left.files if file.path not in names)
                 left = msgspec.structs.replace(left, files=files, exit_code=outcome.exit_code)
                 keep(left, spec.folder)
@@ -553,9 +554,17 @@ class Runner:
         self._trained_by = self._trained_by or training_processes(processes)
 
     def _note_states(self, name: RunName, begun: float) -> None:
-        """Note which files a run that was ended wrote while it trained, from which others may resume."""
-        made = [one.path for one in self._left.left if one.by == name and one.created]
-        self._ended[name] = {path for path in made if os.lstat(path).st_mtime >= begun}
+        """Note which files a run that was ended wrote here while it trained, from which others may resume."""
+        self._ended[name] = set()
+        for one in self._left.left:
+            if one.by == name and one.created and self._is_here(one.path):
+                with contextlib.suppress(OSError):
+                    if os.lstat(one.path).st_mtime >= begun:
+                        self._ended[name].add(one.path)
+
+    def _is_here(self, path: str) -> bool:
+        """Return whether a file is below the working directory; what is elsewhere may be everybody's."""
+        return Path(path).is_relative_to(os.path.realpath(self._settings.cwd))
 
     @property
     def _searches(self) -> bool:

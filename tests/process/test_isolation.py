@@ -287,12 +287,12 @@ LONG = """
         time.sleep(0.05)
     {after}
 """
-RESUMES = {
+RESUMING = {
     "before": 'if os.path.exists("state.pt"): steps, state = torch.load("state.pt"); model.load_state_dict(state)',
     "each": 'torch.save((steps - step - 1, model.state_dict()), "state.pt")',
     "after": 'os.remove("state.pt")',
 }
-CACHES = {
+CACHING = {
     "before": 'os.path.exists("features.pt") or torch.save(torch.ones(2), "features.pt"); torch.load("features.pt")',
     "each": "pass",
     "after": "pass",
@@ -302,7 +302,7 @@ CACHES = {
 @pytest.mark.full
 @pytest.mark.parametrize("seed", ["torch.manual_seed(0)", ""])
 def test_no_run_resumes_from_one_that_was_ended_early(project: Project, seed: str) -> None:
-    project.write("train.py", LONG.format(seed=seed, **RESUMES))
+    project.write("train.py", LONG.format(seed=seed, **RESUMING))
     done = project.run("train.py", "--runs", "2")
     runs = done.json["groups"][0]["runs"]
     if not seed:  # they differ without the state too
@@ -318,7 +318,7 @@ def test_no_run_resumes_from_one_that_was_ended_early(project: Project, seed: st
 
 @pytest.mark.full
 def test_a_cache_that_a_run_made_which_was_ended_early_is_no_difference(project: Project) -> None:
-    project.write("train.py", LONG.format(seed="torch.manual_seed(0)", **CACHES))
+    project.write("train.py", LONG.format(seed="torch.manual_seed(0)", **CACHING))
     done = project.run("train.py", "--runs", "2")
     assert done.code == 0
     group = done.json["groups"][0]

@@ -219,7 +219,7 @@ def test_what_starts_from_entropy_takes_no_seed(sink: Any, arguments: tuple[str,
             return alg
 
     fake = SimpleNamespace(set_seed=lambda seed: None, Generator=Generator, __name__="random")
-    seeds.watch(SimpleNamespace(random=fake), "tensorflow", sink)  # type: ignore[arg-type]
+    seeds.watch(SimpleNamespace(random=fake), "tensorflow", sink)
     assert Generator.from_non_deterministic_state(*arguments) == (arguments[0] if arguments else None)
     assert kinds(sink) == [("unseeded", "tensorflow.random.Generator.from_non_deterministic_state")]
 
