@@ -459,15 +459,12 @@ class Runner:
 
         It says so unless it fails, or differs, as the first attempt did.
         """
-        left = self._left.left
-        if why.removed:
-            left = tuple(one for one in left if one.by in self._ended and self._is_here(one.path))
-        paths = self._left.to_put_aside(left)
+        paths = self._left.to_put_aside(self._left.left)
         if not paths and not why.removed:  # a training may have removed itself what it resumed from
             return None
         try:
             if why.removed:
-                remove(paths, self._settings.mark)
+                self._remove_ended(_name(number, spec))
             with contextlib.nullcontext() if why.removed else put_aside(paths, self._settings.out, self._settings.mark):
                 self._observer.repeated(why)
                 self._left.forget_reads(_name(number, spec))
@@ -561,6 +558,12 @@ class Runner:
                 with contextlib.suppress(OSError):
                     if os.lstat(one.path).st_mtime >= begun:
                         self._ended[name].add(one.path)
+
+    def _remove_ended(self, name: RunName) -> None:
+        """Remove what runs made here that were ended, and this one, which is done again."""
+        theirs = {*self._ended, name}
+        files = [one.path for one in self._left.left if one.created and one.by in theirs and self._is_here(one.path)]
+        remove(files, filter(self._is_here, self._left.folders), self._settings.mark)
 
     def _is_here(self, path: str) -> bool:
         """Return whether a file is below the working directory; what is elsewhere may be everybody's."""

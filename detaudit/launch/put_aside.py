@@ -75,25 +75,24 @@ def put_aside(paths: Sequence[str], out: Path, mark: str) -> Iterator[None]:
             restore(journal)
 
 
-def remove(paths: Sequence[str], mark: str) -> None:
-    """Remove these files and folders. Raises StateInUseError if one of them is in use, or cannot be removed."""
-    user = _user(paths, mark)
+def remove(files: Sequence[str], folders: Iterable[str], mark: str) -> None:
+    """Remove files, and those folders that are empty then.
+
+    Raises StateInUseError if one of the files is in use, or cannot be removed.
+    """
+    user = _user(files, mark)
     if user is not None:
         raise StateInUseError(*user)
-    for path in paths:
+    for file in files:
         try:
-            _remove(path)
+            os.unlink(file)
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise StateInUseError(path, f"cannot be removed: {error.strerror}") from error
-
-
-def _remove(path: str) -> None:
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path)
-    else:
-        os.unlink(path)
+            raise StateInUseError(file, f"cannot be removed: {error.strerror}") from error
+    for folder in sorted(folders, key=len, reverse=True):
+        with contextlib.suppress(OSError):  # it is not empty
+            os.rmdir(folder)
 
 
 _DECODER = msgspec.json.Decoder(_Journal)
@@ -118,8 +117,10 @@ def restore(journal: Path, *, keep: bool = False) -> tuple[str, ...]:
             if os.path.lexists(path):
                 if keep:
                     os.rename(path, _beside(path, _REPLACED, secrets.token_hex(4)))
+                elif os.path.isdir(path) and not os.path.islink(path):
+                    shutil.rmtree(path)
                 else:
-                    _remove(path)
+                    os.unlink(path)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             os.rename(aside, path)
             restored.append(path)

@@ -509,6 +509,12 @@ class LeftoverFiles:
         with self._lock:
             return tuple(one for one in self._left.values() if os.path.lexists(one.path))
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that did not exist before the audit."""
+        with self._lock:
+            return tuple(self._folders)
+
     def before_run(
         self, live: Path, searched: Iterable[str], listed: Iterable[str], carried: Iterable[str] = ()
     ) -> Watching:
