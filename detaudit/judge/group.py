@@ -1,6 +1,6 @@
 """The runs of one recipe, taken in one by one, as a Group."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -60,7 +60,7 @@ from detaudit.model.problems import (
     StateUnsettled,
     TrainingsUnseen,
 )
-from detaudit.model.sources import RefusedInProcess
+from detaudit.model.sources import SEEDING, RefusedInProcess, SourceKind
 from detaudit.model.stage import STAGES
 from detaudit.model.warnings import FlagOverridden, StateChecked, VariationFailed
 from detaudit.outputs.compare import deciding, differences
@@ -162,6 +162,23 @@ def explanation(stage: Stage, recorded: Sequence[Stage]) -> Explanation:
         # The data include what the loss is given.
         likely = (leaves_open, *(cause for cause in likely if cause is not LikelyCause.LOSS_ARGUMENTS))
     return Explanation(matching=() if stage is Stage.STEPS else matching, likely=likely)
+
+
+_COMPUTED = frozenset({LikelyCause.FORWARD_KERNEL, LikelyCause.BACKWARD_KERNEL, LikelyCause.OPTIMIZER})
+_DRAWS = SEEDING | {SourceKind.UNSEEDED, SourceKind.ENTROPY}
+"""Lines whose random numbers differ between runs."""
+
+
+def beside(sources: Iterable[Source], explained: Explanation) -> Explanation:
+    """Return what a first difference points to if these lines are named: first to those that draw, if any.
+
+    Random numbers can enter behind the inputs and the loss, which match then: as noise on gradients, for example.
+    """
+    if LikelyCause.NOT_RECORDED in explained.likely:
+        return replace(explained, likely=())
+    if not _COMPUTED.isdisjoint(explained.likely) and any(source.kind in _DRAWS for source in sources):
+        return replace(explained, likely=(LikelyCause.SEEDS, *explained.likely))
+    return explained
 
 
 def in_changed_environment(explained: Explanation) -> Explanation:
@@ -486,8 +503,8 @@ class GroupInProgress:
         flags, undone = self._flags.states(self._settings)
         moving = self._plan.varying.varied_settings | self._plan.jobs.varied_settings
         sources = self._sources(divergence, stages) if distinct > 1 else ()
-        if divergence is not None and sources and LikelyCause.NOT_RECORDED in divergence.explanation.likely:
-            divergence = replace(divergence, explanation=replace(divergence.explanation, likely=()))
+        if divergence is not None and sources:
+            divergence = replace(divergence, explanation=beside(sources, divergence.explanation))
         to_the_end = any(run.status is Status.OK for run in self._runs)
         return Group(
             recipe=self.recipe,

@@ -35,7 +35,14 @@ def answer(fix: Fix) -> traces.Answer:
     first = fix.groups[0].first_difference
     at = f", first {first.where()}" if first is not None else ""
     if fix.hunks:
-        return traces.Answer("partly fixed", f"with {fix.changes}, runs differ later{at}")
+        later = first is not None and all(
+            one.without is not None and one.without.order < first.order for one in fix.hunks
+        )
+        if fix.interrupted and not later:  # the group is of runs without the last change
+            return traces.Answer(
+                "not proven", f"with {fix.changes}, runs differ later or match, but what remains was not traced"
+            )
+        return traces.Answer("partly fixed", f"with {fix.changes}, runs {'differ later' if later else 'differ'}{at}")
     return traces.Answer("not fixed", f"no change that was tried moves the first difference{at}")
 
 
@@ -64,7 +71,8 @@ def remains(fix: Fix) -> Iterator[str]:
     """Yield what is known of the difference that remains."""
     if fix.culprit is not None:
         location = location_of(fix.culprit.file, fix.culprit.line) if fix.culprit.file else "outside your code"
-        yield f"remains: {location}, {traces.culprit_sentence(fix.culprit)}"
+        changed = any(one.file == fix.culprit.file for one in fix.hunks)
+        yield f"remains: {location}{' of the changed file' if changed else ''}, {traces.culprit_sentence(fix.culprit)}"
         if fix.culprit.code:
             yield f"> {fix.culprit.code}"
     elif fix.narrowed_to is not None:

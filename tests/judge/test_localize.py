@@ -2,8 +2,8 @@
 
 import pytest
 
-from detaudit.judge.group import explanation, of_difference
-from detaudit.model import Difference, Explanation, LikelyCause, Stage
+from detaudit.judge.group import beside, explanation, of_difference
+from detaudit.model import Difference, Explanation, LikelyCause, Source, SourceKind, Stage
 
 ALL = [stage for stage in Stage if stage not in (Stage.STEPS, Stage.HYPERPARAMETERS)]
 TRAINED = [Stage.INIT, Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.UPDATE]
@@ -41,3 +41,21 @@ def test_a_fit_that_differs_accuses_no_kernel() -> None:
     found = Difference(rank=1, step=1, stage=Stage.UPDATE, site="PCA.fit")
     likely = (LikelyCause.RANDOM_STATE, LikelyCause.THREADS)
     assert of_difference(found, TRAINED) == Explanation(matching=(Stage.RNG, Stage.BATCH), likely=likely)
+
+
+@pytest.mark.parametrize(
+    ("kind", "likely", "expected"),
+    [
+        (SourceKind.UNSEEDED, FORWARD, (LikelyCause.SEEDS, *FORWARD)),
+        (SourceKind.CLOCK, UPDATE, (LikelyCause.SEEDS, *UPDATE)),
+        (SourceKind.ENTROPY, (LikelyCause.BACKWARD_KERNEL,), (LikelyCause.SEEDS, LikelyCause.BACKWARD_KERNEL)),
+        (SourceKind.SET_ORDER, FORWARD, FORWARD),
+        (SourceKind.UNSEEDED, (LikelyCause.DATA_PIPELINE,), (LikelyCause.DATA_PIPELINE,)),
+        (SourceKind.SET_ORDER, (LikelyCause.NOT_RECORDED,), ()),
+    ],
+)
+def test_a_line_that_draws_without_a_seed_comes_before_what_computes(
+    kind: SourceKind, likely: tuple[LikelyCause, ...], expected: tuple[LikelyCause, ...]
+) -> None:
+    found = [Source(file="train.py", line=7, kind=kind, call="random.random")]
+    assert beside(found, Explanation(likely=likely)) == Explanation(likely=expected)

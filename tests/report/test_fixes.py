@@ -3,8 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
+from detaudit.model import Difference, Fix, Hunk
 from detaudit.report import fixes
-from tests.report.fixes import FIXES
+from tests.report.fixes import BATCH, FIXES, RNG
 
 
 @pytest.mark.parametrize("name", FIXES)
@@ -15,3 +16,32 @@ def test_a_report_says_where_it_is_explained_why_its_changes_help(name: str) -> 
     assert all(any(hunk.rule in line for hunk in fix.hunks) for line in pages)
     by_flag = replace(fix, hunks=tuple(replace(hunk, rule="", flag="torch-seed") for hunk in fix.hunks[:1]))
     assert ("why: `detaudit recipes show torch-seed`" in fixes.notes(by_flag)) is bool(fix.hunks)
+
+
+def _partly(**changes: object) -> Fix:
+    return replace(FIXES["fix-partly"], **changes)
+
+
+def _without(first: Difference) -> tuple[Hunk, ...]:
+    return tuple(replace(hunk, without=first) for hunk in FIXES["fix-partly"].hunks)
+
+
+def test_runs_differ_later_only_if_they_do() -> None:
+    assert fixes.answer(_partly()).sentence == "with 1 change in 1 file, runs differ later, first at step 1 (batch)"
+    same = fixes.answer(_partly(hunks=_without(BATCH)))
+    assert same.sentence == "with 1 change in 1 file, runs differ, first at step 1 (batch)"
+
+
+def test_an_interrupted_fix_does_not_take_runs_without_its_last_change_for_runs_with_it() -> None:
+    found = fixes.answer(_partly(hunks=_without(BATCH), interrupted=True))
+    assert found.word == "not proven"
+    assert "first at" not in found.sentence
+    assert fixes.answer(_partly(hunks=_without(RNG), interrupted=True)).word == "partly fixed"
+
+
+def test_a_line_that_remains_is_said_to_be_of_the_changed_file() -> None:
+    culprit = FIXES["fix-partly"].culprit
+    assert culprit is not None
+    elsewhere, here = _partly(), _partly(culprit=replace(culprit, file="train.py"))
+    assert next(fixes.remains(elsewhere)).startswith("remains: data.py:7, ")
+    assert next(fixes.remains(here)).startswith("remains: train.py:7 of the changed file, ")
