@@ -44,7 +44,7 @@ from detaudit.model import (
     shorter,
 )
 from detaudit.model.files import LeftState
-from detaudit.model.outputs import EXIT_STATUS, Compare
+from detaudit.model.outputs import EXIT_STATUS, TEMPORARY, Compare
 from detaudit.model.problems import (
     CoresReduced,
     DeviceShared,
@@ -62,7 +62,7 @@ from detaudit.model.problems import (
 )
 from detaudit.model.sources import SEEDING, RefusedInProcess, SourceKind
 from detaudit.model.stage import STAGES
-from detaudit.model.warnings import FlagOverridden, StateChecked, VariationFailed
+from detaudit.model.warnings import FlagOverridden, StateChecked, TemporaryFilesSkipped, VariationFailed
 from detaudit.outputs.compare import deciding, differences
 from detaudit.runs import log
 from detaudit.runs import settings as effective_settings
@@ -225,13 +225,15 @@ class _Ended(NamedTuple):
 class Results:
     """Compares each run with the first of those that match and got furthest; ``record`` is its recording.
 
-    ``output_differences`` are in what left a run and the reference, whether they decide or not.
+    ``output_differences`` are in what left a run and the reference, whether they decide or not. ``temporary`` are
+    files that both wrote where none is compared.
     """
 
     def __init__(self) -> None:
         self.record: RunRecord | None = None
         self.generators: tuple[str, ...] = ()
         self.output_differences: list[OutputDifference] = []
+        self.temporary: set[str] = set()
         self._found: list[str] = []
         self._runs: list[int] = []
         self._outputs: dict[str, list[Outputs]] = {}
@@ -318,6 +320,8 @@ class Results:
     def _note_outputs(self, run: int, ours: Outputs | None, theirs: Outputs | None, reference: int = 0) -> None:
         if ours is None or theirs is None or ours is theirs:
             return
+        if ours.rules.compare is not Compare.TRAINING:
+            self.temporary |= _temporary(ours) & _temporary(theirs)
         known = {(one.path, one.kind) for one in self.output_differences}
         runs = (reference or self._reference or self._runs[0], run)
         self.output_differences += [
@@ -368,6 +372,10 @@ def _ended(run: Run, outputs: Outputs | None) -> _Ended:
     """Return how a run ended; of one that was ended early, its exit status says nothing."""
     early = run.status in (Status.ENDED, Status.STOPPED)
     return _Ended(run.id, None if early else run.exit_code, outputs)
+
+
+def _temporary(outputs: Outputs) -> set[str]:
+    return {one.path for one in outputs.listed if one.row == TEMPORARY}
 
 
 def _exit_status(a: int, b: int) -> Difference | None:
@@ -505,6 +513,7 @@ class GroupInProgress:
         sources = self._sources(divergence, stages) if distinct > 1 else ()
         if divergence is not None and sources:
             divergence = replace(divergence, explanation=beside(sources, divergence.explanation))
+        temporary = self._results.temporary if group_verdict is not Verdict.NONDETERMINISTIC else ()
         to_the_end = any(run.status is Status.OK for run in self._runs)
         return Group(
             recipe=self.recipe,
@@ -528,6 +537,7 @@ class GroupInProgress:
                 *self._failed_variations(),
                 *slots_differ(self._plan.jobs, self._results.by_run),
                 *([StateChecked(state=self._state)] if self._state is not None and not self._unsettled else []),
+                *([TemporaryFilesSkipped(files=tuple(sorted(temporary)))] if temporary else []),
             ),
             reason=(once or self._reason(furthest, expected)) if group_verdict is Verdict.INCONCLUSIVE else None,
             varied=self._varied(),

@@ -343,6 +343,10 @@ class Text(msgspec.Struct, frozen=True, kw_only=True):
     blocks: tuple[TextBlock, ...] = ()
 
 
+TEMPORARY = "temporary"
+"""The id of the row of files below the folder of temporary files."""
+
+
 class ListedFile(msgspec.Struct, frozen=True, array_like=True):
     """A file that a run wrote and that is only listed: ``row`` is the id of the row of configs/outputs.yaml."""
 

@@ -156,6 +156,18 @@ class ArtifactsSkipped(Warning, frozen=True, kw_only=True):
         return f"skipped files that this run did not write: {shortened(self.files, self.more)}"
 
 
+class TemporaryFilesSkipped(Warning, frozen=True, kw_only=True):
+    """Runs wrote files of one name to the folder of temporary files, where none is compared."""
+
+    files: tuple[str, ...]
+
+    def text(self) -> str:
+        return (
+            f"not compared, since temporary files are no results: {shortened(self.files, most=_MOST_FILES)}. "
+            "--artifact PATH compares one."
+        )
+
+
 class LeftoverFilesRead(Warning, frozen=True, kw_only=True):
     """A run read files that an earlier run wrote; ``more`` are not listed. They may be ``isolated`` all the same."""
 

@@ -179,8 +179,19 @@ def test_a_file_outside_of_the_working_directory(project: Project) -> None:
     script = f"save({str(outside / 'm.safetensors')!r}, c=[chance])"
     code, group = audit(project, script, env={"TMPDIR": str(temporary)})
     assert (code, *first_saved(group)) == (1, f"{outside}/m.safetensors", "c")
-    script = f"save({str(temporary / 'm.safetensors')!r}, c=[chance])"
-    assert audit(project, script, env={"TMPDIR": str(temporary)})[0] == 0
+
+
+def test_a_temporary_file_is_named_and_not_compared(project: Project) -> None:
+    temporary = project.folder.parent / "tmp"
+    temporary.mkdir()
+    file = temporary / "m.safetensors"
+    script = f"save({str(file)!r}, c=[chance])\nsave({str(temporary)!r} + f'/tmp{{chance}}', c=[chance])"
+    code, group = audit(project, script, env={"TMPDIR": str(temporary)})
+    assert code == 0
+    (warning,) = group["warnings"]
+    assert (warning["kind"], warning["files"]) == ("temporary-files-skipped", [str(file)])
+    code, group = audit(project, script, "--artifact", str(file), env={"TMPDIR": str(temporary)})
+    assert (code, group["warnings"]) == (1, [])
 
 
 def test_an_isolated_run(project: Project) -> None:
