@@ -49,6 +49,7 @@ process and framework, replace earlier ones.
       order>``, where ``count`` is the number of results so far. The line is written after each of the first results,
       after some of the later ones, and at the end.
     - ``completion-order-option``: it was given an option that returns results as they complete.
+    - ``shared-generator``: it drew from the global generator of the module ``value`` while another thread did.
     - ``unordered-operation``: it made an operation that calls a function with a state in parallel.
     - ``setting``: it changed a setting that a flag sets too. ``value`` shows its arguments.
     - ``hyperparameter``: it set the hyperparameter ``what`` of an optimizer to ``value``, as far as that is known.

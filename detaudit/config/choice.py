@@ -216,7 +216,7 @@ def fix_flags(
     if matching:
         needed = {name for flag in matching for name in flag.requires}
         return _distinct(_sorted(matching, cause), (f for f in fit if f.id in needed and cause in f.causes))
-    if source is not None and source.kind is SourceKind.COMPLETION_ORDER:
+    if source is not None and source.kind in (SourceKind.COMPLETION_ORDER, SourceKind.SHARED_GENERATOR):
         return ()  # no flag makes others wait
     framework = _framework(op, frameworks) if op else ""
     suitable = _sorted((flag for flag in fit if _may_fix(flag, cause, source, framework)), cause)

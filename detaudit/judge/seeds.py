@@ -44,6 +44,7 @@ _ALWAYS = (
     SourceKind.COMPLETION_ORDER_OPTION,
     SourceKind.ENTROPY,
     SourceKind.UNORDERED_OPERATION,
+    SourceKind.SHARED_GENERATOR,
 )
 """What must or may differ, whether or not it was observed to."""
 

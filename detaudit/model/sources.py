@@ -209,6 +209,7 @@ class SourceKind(StrEnum):
     UNINITIALIZED = "uninitialized"
     RACING_OPERATION = "racing-operation"
     UNORDERED_OPERATION = "unordered-operation"
+    SHARED_GENERATOR = "shared-generator"
     SYSTEM_VALUE = "system-value"
 
 
@@ -250,6 +251,10 @@ _TEXTS = {
     SourceKind.ADDRESS: "uses id(), a memory address that changes in every run",
     SourceKind.UNINITIALIZED: "calls {call}(), which returns uninitialized memory",
     SourceKind.RACING_OPERATION: "runs {call}, which is known to race",
+    SourceKind.SHARED_GENERATOR: (
+        "{call}() draws from a global generator while other threads do: which numbers each of them gets may depend on "
+        "their timing"
+    ),
     SourceKind.UNORDERED_OPERATION: (
         "runs {call} in no fixed order unless it runs sequentially (parallel_iterations=1, no parallel calls)"
     ),

@@ -28,6 +28,7 @@ _HOOKED_FIRST = (
     ("concurrent.futures._base", "randomness.order", "watch_futures"),
     ("concurrent.futures.thread", "process.threads", "name_tasks"),
     ("threading", "process.writers", "watch_threads"),
+    ("threading", "randomness.draws", "watch_threads"),
     ("multiprocessing.pool", "randomness.order", "watch_pool"),
     ("multiprocessing.pool", "process.threads", "watch_pool"),
     ("concurrent.futures.process", "process.threads", "watch_executor"),

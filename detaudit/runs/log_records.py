@@ -82,6 +82,7 @@ class SourceLine(Line, frozen=True, tag="source"):
         "listing-order",
         "completion-order",
         "completion-order-option",
+        "shared-generator",
         "unordered-operation",
         "setting",
         "hyperparameter",

@@ -144,6 +144,7 @@ _SOURCE_CAUSES = {
     SourceKind.UNINITIALIZED: Cause.MEMORY,
     SourceKind.RACING_OPERATION: Cause.DATA,
     SourceKind.UNORDERED_OPERATION: Cause.DATA,
+    SourceKind.SHARED_GENERATOR: Cause.THREADS,
     SourceKind.SYSTEM_VALUE: Cause.DATA,
     SourceKind.HYPERPARAMETER: Cause.HYPERPARAMETER,
 }

@@ -56,6 +56,7 @@ def source(kind: SourceKind, call: str = "", *generators: str) -> Source:
         (Cause.ORDER, source(SourceKind.LISTING_ORDER, "os.listdir"), ["python-sorted-listings"]),
         (Cause.ORDER, source(SourceKind.LISTING_ORDER, "os.walk"), ["python-sorted-listings"]),
         (Cause.THREADS, source(SourceKind.COMPLETION_ORDER, "concurrent.futures.as_completed"), []),
+        (Cause.THREADS, source(SourceKind.SHARED_GENERATOR, "numpy.random.normal"), []),
         (
             Cause.THREADS,
             source(SourceKind.COMPLETION_ORDER_OPTION, "DataLoader(in_order=False)"),

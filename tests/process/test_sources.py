@@ -147,6 +147,28 @@ def test_global_generators_that_are_unseeded_in_this_process(project: Project) -
     assert project.run("train.py", "--runs", "2", *flags).code == 0
 
 
+SHARED = """
+import random, threading, time
+import detaudit
+random.seed(0)
+drawn, done = threading.Event(), threading.Event()
+def load():
+    random.random()
+    drawn.set()
+    done.wait()
+threading.Thread(target=load).start()
+drawn.wait()
+noise = random.random()
+done.set()
+detaudit.record(loss=time.time(), weights=[noise])
+"""
+
+
+def test_threads_that_share_a_seeded_generator(project: Project) -> None:
+    project.write("train.py", SHARED)
+    assert sources(project.run("train.py", "--runs", "2")) == [source(12, "shared-generator", "random.random")]
+
+
 COMPLETION = """
 import queue, threading, time
 from concurrent.futures import ThreadPoolExecutor, as_completed

@@ -325,6 +325,7 @@ CALLS = {
     SourceKind.LISTING_FILES: "glob.glob",
     SourceKind.COMPLETION_ORDER_OPTION: "DataLoader(in_order=False)",
     SourceKind.UNINITIALIZED: "np.empty",
+    SourceKind.SHARED_GENERATOR: "numpy.random.normal",
     SourceKind.RACING_OPERATION: "aten.put_.default",
     SourceKind.UNORDERED_OPERATION: "tf.while_loop",
     SourceKind.SYSTEM_VALUE: "time.time",

@@ -48,13 +48,16 @@ _MOST_DRAWS = 1000
 _MOST_OTHERS = 20_000
 """Draws from other generators than the global one, each of which takes a microsecond more as long as it is watched."""
 
+_MOST_SHARED = 20_000
+"""Draws while there are threads, of which two may draw from one generator: each takes five microseconds more."""
+
 
 class _Drawing:
     """Replaces a function of a global generator. It is pickled, compared and printed like the original."""
 
     autograph_info__: dict[str, Any] = {}  # the mark of TensorFlow's do_not_convert
 
-    def __init__(self, function: Any, what: str, watched: _Generator) -> None:
+    def __init__(self, function: Any, what: str, watched: _Generator | _Shared) -> None:
         self.__wrapped__, self._what, self._watched = function, what, watched
         for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(self, attribute, getattr(function, attribute, None))
@@ -124,7 +127,7 @@ class _Generator:
     """The libraries by which user code draws, if that is not all of them."""
 
     def __init__(self, module: Any, name: str, sink: Sink, functions: Sequence[str]) -> None:
-        self._module, self.name, self._sink, self._functions = module, name, sink, functions
+        self._module, self.name, self.sink, self._functions = module, name, sink, functions
         self._replaced: dict[str, _Drawing] = {}
         self._of_thread = _thread._local()
         self._observed = self._others = 0
@@ -149,17 +152,27 @@ class _Generator:
         raise NotImplementedError
 
     def _replace(self) -> None:
+        self._replaced.update(self.replaced(self))
+
+    def _put_back(self) -> None:
+        self.put_back(self._replaced)
+
+    def replaced(self, watched: _Generator | _Shared) -> dict[str, _Drawing]:
+        """Replace its functions, and return the replacements by their names."""
+        replaced = {}
         for name in self._functions:
             function = vars(self._module)[name]
             if not isinstance(function, _Drawing):
-                self._replaced[name] = _Drawing(function, f"{self.name}.{name}", self)
-                setattr(self._module, name, self._replaced[name])
+                replaced[name] = _Drawing(function, f"{self.name}.{name}", watched)
+                setattr(self._module, name, replaced[name])
+        return replaced
 
-    def _put_back(self) -> None:
-        for name, ours in self._replaced.items():
+    def put_back(self, replaced: dict[str, _Drawing]) -> None:
+        """Restore the functions that were replaced, but for those that others replaced since."""
+        for name, ours in list(replaced.items()):  # another thread may do the same
             if vars(self._module).get(name) is ours:
                 setattr(self._module, name, ours.__wrapped__)
-        self._replaced.clear()
+        replaced.clear()
 
     def observes(self, owner: Any) -> bool:
         """Return whether a draw by a method of this object may be one from the global generator."""
@@ -168,7 +181,7 @@ class _Generator:
     def _count_other(self, restore: Callable[[], None]) -> None:
         self._others += 1
         if self._others == _MOST_OTHERS:
-            self._sink.guarded("draw", restore)
+            self.sink.guarded("draw", restore)
 
     @property
     def _is_inside(self) -> bool:
@@ -178,13 +191,13 @@ class _Generator:
     def drawn(self, function: Callable[..., Any], what: str, frame: FrameType | None, args: Any, kwargs: Any) -> Any:
         """Call the original function, and note who called it if that drew a number."""
         unseeded: list[bool] = []
-        self._sink.guarded("draw", lambda: unseeded.append(self._is_unseeded()))
+        self.sink.guarded("draw", lambda: unseeded.append(self.is_unseeded()))
         result = self._within(function, *args, **kwargs)  # shuffle draws a number for each element
         if unseeded == [True]:  # even if another thread came meanwhile, to which it looks seeded now
-            self._sink.guarded("draw", lambda: self._end(result, what, frame))
+            self.sink.guarded("draw", lambda: self._end(result, what, frame))
         return result
 
-    def _is_unseeded(self) -> bool:
+    def is_unseeded(self) -> bool:
         """Return whether it is, before a draw; if it is not, or there were too many, nothing is watched any more."""
         self._observed += 1
         unseeded = bool(self._observed <= _MOST_DRAWS and self._mark() == self._unseeded)
@@ -206,7 +219,7 @@ class _Generator:
 
     def _write(self, what: str, user_frame: FrameType) -> None:
         self.restore()
-        write(self._sink, "unseeded", what, frames.location(user_frame), self.name)
+        write(self.sink, "unseeded", what, frames.location(user_frame), self.name)
 
     @frames.unseen_by_warnings
     def _within(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -355,12 +368,67 @@ class _OfTorch(_Generator):
         return _find_builtin
 
 
+# Which numbers a thread draws from a seeded generator depends on timing if another thread draws from it too.
+
+
+class _Shared:
+    """Replaces the functions of a global generator that user code may call in several threads, once it is seeded.
+
+    What other threads drew counts as long as they are alive. What the main thread drew may precede them, so it counts
+    only if it draws after them.
+    """
+
+    def __init__(self, generator: _OfModule) -> None:
+        self._generator, self.on = generator, False
+        self._replaced: dict[str, _Drawing] = {}
+        self._threads: list[Any] = []
+        self._draws = 0
+
+    def watch(self) -> None:
+        """Begin to watch, unless it is watched for draws without a seed."""
+        if self.on or self._draws >= _MOST_SHARED or (self._generator.on and self._generator.is_unseeded()):
+            return
+        self.on = True
+        self._replaced = self._generator.replaced(self)
+
+    def restore(self) -> None:
+        """Restore the original functions."""
+        self.on = False
+        self._generator.put_back(self._replaced)
+
+    @frames.unseen_by_warnings
+    def drawn(self, function: Callable[..., Any], what: str, frame: FrameType | None, args: Any, kwargs: Any) -> Any:
+        """Call the original function, and note who called it if another thread draws too."""
+        self._generator.sink.guarded("draw", lambda: self._note(what, frame))
+        return function(*args, **kwargs)
+
+    def _note(self, what: str, frame: FrameType | None) -> None:
+        threading: Any = sys.modules["threading"]
+        thread = threading._active.get(_thread.get_ident())
+        self._draws += 1
+        if self._draws >= _MOST_SHARED:
+            self.restore()
+        if thread is None or type(thread).__name__ == "_DummyThread":  # of a framework, whose operations are recorded
+            return
+        if not any([one is not thread and one.is_alive() for one in self._threads]):
+            if thread is not threading.main_thread():
+                self._threads = [one for one in self._threads if one.is_alive() and one is not thread] + [thread]
+            return
+        user_frame = frames.user_frame(frame, self._generator.through)
+        if user_frame is not None:
+            self.restore()
+            self._draws = _MOST_SHARED
+            what = frames.called(frame, user_frame) or what
+            write(self._generator.sink, "shared-generator", what, frames.location(user_frame), self._generator.name)
+
+
 _KINDS: dict[str, Callable[[Any, str, Sink], _Generator]] = {
     "random": _OfPython,
     "numpy.random": _OfNumpy,
     "torch": _OfTorch,
 }
 _watched: list[_Generator] = []
+_shared: list[_Shared] = []
 _compiling = False
 
 
@@ -375,6 +443,8 @@ def watch_draws(module: Any, name: str, sink: Sink) -> Any:
     if not _compiling:
         _watched.append(generator)
         generator.watch()
+        if isinstance(generator, _OfModule):
+            _shared.append(_Shared(generator))
     return generator
 
 
@@ -409,6 +479,25 @@ def restore() -> None:
     _compiling = True
     for generator in _watched:
         generator.restore()
+    for shared in _shared:
+        shared.restore()
+
+
+def watch_threads(threading: Any, recorder: Recorder) -> None:
+    """Watch which threads draw, from the start of a second thread on."""
+
+    def begin() -> None:
+        for shared in () if _compiling else _shared:
+            shared.watch()
+
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+        def start(self: Any) -> Any:
+            recorder.sink.guarded("thread", begin)
+            return function(self)
+
+        return start
+
+    replace(threading.Thread, "start", make)
 
 
 def restore_for_dynamo(convert_frame: Any, recorder: Recorder) -> None:

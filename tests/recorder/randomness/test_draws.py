@@ -5,6 +5,7 @@ import inspect
 import pickle
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ def numpy() -> Any:
 
 @pytest.fixture
 def random(monkeypatch: pytest.MonkeyPatch) -> Any:
-    for known in (seeds._written, draws._watched):
+    for known in (seeds._written, draws._watched, draws._shared):
         known.clear()
     monkeypatch.setattr(draws, "_compiling", False)
     monkeypatch.setitem(sys.modules, "random", copy_of("random"))
@@ -354,3 +355,64 @@ def test_dynamo_gets_the_original_functions_once_it_compiles(torch: Any, monkeyp
 
 class Recording(NamedTuple):
     sink: Lines
+
+
+@pytest.fixture
+def seeded(random: Any, monkeypatch: pytest.MonkeyPatch) -> Lines:
+    """Seed the generator of ``random``, and watch which threads draw from it."""
+    sink = Lines()
+    monkeypatch.setattr(threading.Thread, "start", threading.Thread.start)
+    draws.watch_draws(random, "random", sink)  # type: ignore[arg-type]
+    draws.watch_threads(threading, types.SimpleNamespace(sink=sink))  # type: ignore[arg-type]
+    random.seed(3)
+    return sink
+
+
+def test_a_line_that_draws_while_another_thread_does_is_named(random: Any, seeded: Lines) -> None:
+    drawn, end = threading.Event(), threading.Event()
+
+    def load() -> None:
+        random.gauss(0, 1)
+        drawn.set()
+        end.wait(10)
+
+    thread = threading.Thread(target=load)
+    original = random.Random.random
+    thread.start()
+    drawn.wait(10)
+    random.random()
+    end.set()
+    thread.join()
+    assert recorded(seeded) == [("shared-generator", "random.random", __file__, "random")]
+    assert not isinstance(random.random, draws._Drawing)
+    assert random.Random.random is original
+
+
+def test_threads_that_draw_one_after_another_share_nothing(random: Any, seeded: Lines) -> None:
+    for _ in range(3):
+        random.random()
+        thread = threading.Thread(target=random.random)
+        thread.start()
+        thread.join()
+    assert not seeded.found
+    assert isinstance(random.random, draws._Drawing)
+    draws.restore()
+    assert not isinstance(random.random, draws._Drawing)
+
+
+def test_what_threads_draw_is_what_they_would_draw_unwatched(random: Any, seeded: Lines) -> None:
+    numbers: list[float] = []
+    thread = threading.Thread(target=lambda: numbers.append(random.uniform(1, 2)))
+    thread.start()
+    thread.join()
+    expected = random.Random(3)
+    assert numbers == [expected.uniform(1, 2)]
+
+
+def test_many_draws_beside_threads_are_watched_no_more(random: Any, seeded: Lines) -> None:
+    for _ in range(2):
+        thread = threading.Thread(target=lambda: [random.random() for _ in range(draws._MOST_SHARED)])
+        thread.start()
+        thread.join()
+        assert not isinstance(random.random, draws._Drawing)
+    assert not seeded.found
