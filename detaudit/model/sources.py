@@ -252,8 +252,8 @@ _TEXTS = {
     SourceKind.UNINITIALIZED: "calls {call}(), which returns uninitialized memory",
     SourceKind.RACING_OPERATION: "runs {call}, which is known to race",
     SourceKind.SHARED_GENERATOR: (
-        "{call}() draws from a global generator while other threads do: which numbers each of them gets may depend on "
-        "their timing"
+        "{call}() draws from a global generator while other threads do: which numbers each gets may depend on timing, "
+        "unless each item has a generator of its own"
     ),
     SourceKind.UNORDERED_OPERATION: (
         "runs {call} in no fixed order unless it runs sequentially (parallel_iterations=1, no parallel calls)"
