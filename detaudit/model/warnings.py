@@ -162,10 +162,8 @@ class TemporaryFilesSkipped(Warning, frozen=True, kw_only=True):
     files: tuple[str, ...]
 
     def text(self) -> str:
-        return (
-            f"not compared, since temporary files are no results: {shortened(self.files, most=_MOST_FILES)}. "
-            "--artifact PATH compares one."
-        )
+        names = shortened(self.files, most=_MOST_FILES)
+        return f"temporary files are not compared ({names}); `--artifact PATH` compares one"
 
 
 class LeftoverFilesRead(Warning, frozen=True, kw_only=True):
