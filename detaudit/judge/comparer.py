@@ -53,36 +53,54 @@ def pairs(a: RunRecord, b: RunRecord) -> list[Matched]:
     """Return what is compared: trainings in their order, or by what was trained, printed losses and files by kind."""
     theirs = {part.framework: part for part in b.unhooked}
     shown = [(rank, part) for rank, part in enumerate(a.parts) if rank >= len(a.trainings) and part.framework in theirs]
-    trained = _trained(a.trainings, b.trainings, ended=(a.through, b.through) != (None, None))
+    ended = min([one.through for one in (a, b) if one.through is not None], default=None)
+    trained = _trained(a.trainings, b.trainings, ended)
     return trained + [Matched(rank, part, theirs[part.framework]) for rank, part in shown]
 
 
-def _trained(a: Sequence[Training], b: Sequence[Training], *, ended: bool) -> list[Matched]:
-    """Match trainings. Of a run that was ``ended``, others may be missing between those of several frameworks."""
+def _trained(a: Sequence[Training], b: Sequence[Training], ended: int | None) -> list[Matched]:
+    """Match trainings. Of a run that was ``ended``, others may be missing between those of several frameworks.
+
+    Nobody knows how those of such a run end, so they are matched by what they did until then: several may begin alike.
+    """
     if {part.attempt for part in a} != {part.attempt for part in b}:
         return []  # ranks that were started again begin anywhere
     placed = [part for part in b if not part.unplaced]
     matched: dict[int, Training] = {}
     for rank, part in enumerate(a):
         if placed and not part.unplaced:
-            same = (one for one in placed if ended and one.framework == part.framework)
+            same = (one for one in placed if ended is not None and one.framework == part.framework)
             matched[rank] = next(same, placed[0])
             placed = [one for one in placed if one is not matched[rank]]
     left = [(_likeness(part), part) for part in (*(part for part in b if part.unplaced), *placed)]
     ours = [_likeness(part) for part in a] if left else []
-    for level in range(4):
+    for level in range(5):
         for rank in [rank for rank in range(len(ours)) if rank not in matched]:
-            counterpart = next((one for one in left if one[0][level] == ours[rank][level]), None)
+            so_far = (one for one in left if _same_so_far(Matched(rank, a[rank], one[1]), ended))
+            alike = (one for one in left if one[0][level] == ours[rank][level])
+            counterpart = next(so_far if level == _SO_FAR else alike, None)
             if counterpart is not None:
                 matched[rank] = counterpart[1]
                 left.remove(counterpart)
     return [Matched(rank, a[rank], other) for rank, other in sorted(matched.items())]
 
 
+_SO_FAR = 2
+"""What comes between how trainings ended and how they began: what both did, if a run was ended."""
+
+
 def _likeness(part: Training) -> tuple[object, ...]:
     """Return what two trainings are matched by: all that they did, how they ended, how they began, or nothing else."""
     initial = series.fingerprint(part.digests.get(Stage.INIT, {}))
-    return _key(part), end(part), (part.framework, initial), part.framework
+    return _key(part), end(part), None, (part.framework, initial), part.framework
+
+
+def _same_so_far(pair: Matched, ended: int | None) -> bool:
+    """Whether two trainings, one of a run that was ended, have the same results as far as both went."""
+    if ended is None or pair.a.framework != pair.b.framework:
+        return False
+    limit = _limit(pair, ended)
+    return bool(limit) and not _results_differ(pair, limit, shared=True)
 
 
 def identity(run: RunRecord) -> str:

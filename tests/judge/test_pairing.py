@@ -65,6 +65,21 @@ def test_then_by_its_framework_and_by_nothing_else() -> None:
     assert matched(ours, theirs) == [(0, 1), (1, 0)]
 
 
+@pytest.mark.parametrize("whole_first", [False, True])
+def test_before_a_run_was_ended_by_what_both_did(whole_first: bool) -> None:
+    """As of a search over learning rates, whose trainings all begin alike; the last one is missing."""
+    whole = [training(update=one, end=one) for one in "pqr"]
+    ended = [training(update=one).through(1) for one in "qp"]
+    ours, theirs = (whole, ended) if whole_first else (ended, whole)
+    assert matched(ours, theirs) == [(0, 1), (1, 0)]
+
+
+def test_what_differs_before_a_run_was_ended_is_matched_by_how_it_began() -> None:
+    whole = [training(init=one, update=one, end=one) for one in "pq"]
+    ended = [training(init=one, update=other).through(1) for one, other in ("qx", "pp")]
+    assert matched(ended, whole) == [(0, 1), (1, 0)]
+
+
 def test_the_better_match_comes_first() -> None:
     """Both began like the second of theirs, and only the second of ours ended like it."""
     ours = [training("i", "a", "a"), training("i", "b", "e")]
