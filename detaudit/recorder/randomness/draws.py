@@ -389,7 +389,7 @@ class _Shared:
         if self.on or self._draws >= _MOST_SHARED or (self._generator.on and self._generator.is_unseeded()):
             return
         self.on = True
-        self._replaced = self._generator.replaced(self)
+        self._replaced.update(self._generator.replaced(self))  # another thread may do the same
 
     def restore(self) -> None:
         """Restore the original functions."""
