@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -74,33 +74,47 @@ def _trained(a: Sequence[Training], b: Sequence[Training], ended: int | None) ->
             placed = [one for one in placed if one is not matched[rank]]
     left = [(_likeness(part), part) for part in (*(part for part in b if part.unplaced), *placed)]
     ours = [_likeness(part) for part in a] if left else []
-    for level in range(5):
+    for level in range(4):
+        if level == _BEGINNING and ended is not None:
+            unmatched = {rank: a[rank] for rank in range(len(ours)) if rank not in matched}
+            same_so_far = _same_so_far(unmatched, [part for _, part in left], ended)
+            matched |= {rank: left[number][1] for rank, number in same_so_far.items()}
+            left = [one for number, one in enumerate(left) if number not in same_so_far.values()]
         for rank in [rank for rank in range(len(ours)) if rank not in matched]:
-            so_far = (one for one in left if _same_so_far(Matched(rank, a[rank], one[1]), ended))
-            alike = (one for one in left if one[0][level] == ours[rank][level])
-            counterpart = next(so_far if level == _SO_FAR else alike, None)
+            counterpart = next((one for one in left if one[0][level] == ours[rank][level]), None)
             if counterpart is not None:
                 matched[rank] = counterpart[1]
                 left.remove(counterpart)
     return [Matched(rank, a[rank], other) for rank, other in sorted(matched.items())]
 
 
-_SO_FAR = 2
-"""What comes between how trainings ended and how they began: what both did, if a run was ended."""
+_BEGINNING = 2
+"""The place of how a training began in its likeness."""
 
 
 def _likeness(part: Training) -> tuple[object, ...]:
     """Return what two trainings are matched by: all that they did, how they ended, how they began, or nothing else."""
     initial = series.fingerprint(part.digests.get(Stage.INIT, {}))
-    return _key(part), end(part), None, (part.framework, initial), part.framework
+    return _key(part), end(part), (part.framework, initial), part.framework
 
 
-def _same_so_far(pair: Matched, ended: int | None) -> bool:
-    """Whether two trainings, one of a run that was ended, have the same results as far as both went."""
-    if ended is None or pair.a.framework != pair.b.framework:
-        return False
-    limit = _limit(pair, ended)
-    return bool(limit) and not _results_differ(pair, limit, shared=True)
+def _same_so_far(ours: Mapping[int, Training], theirs: Sequence[Training], ended: int) -> dict[int, int]:
+    """Match trainings, of which some were ended, that have the same results as far as both went: rank and number.
+
+    The longest come first, since a short one may be the beginning of several.
+    """
+    matched: dict[int, int] = {}
+    candidates = [
+        (_limit(pair, ended) or 0, number, pair)
+        for rank, part in ours.items()
+        for number, pair in enumerate(Matched(rank, part, other) for other in theirs)
+        if part.framework == pair.b.framework
+    ]
+    for limit, number, pair in sorted(candidates, key=lambda one: -one[0]):
+        free = limit and pair.rank not in matched and number not in matched.values()
+        if free and not _results_differ(pair, limit, shared=True):
+            matched[pair.rank] = number
+    return matched
 
 
 def identity(run: RunRecord) -> str:

@@ -22,6 +22,13 @@ def training(
     return Training(framework=framework, steps=1, digests=digests, final=final, unplaced=not placed)
 
 
+def steps(*updates: str) -> Training:
+    """Return a training with these updates, which ends by the last of them."""
+    digests = {Stage.UPDATE: {step: (update,) for step, update in enumerate(updates, 1)}}
+    final = FinalState(digest=updates[-1], loss=0.5)
+    return Training(framework="torch", steps=len(updates), digests=digests, final=final, unplaced=True)
+
+
 def shown(kind: Stage, digest: str) -> Training:
     return Training(framework=kind.value, steps=1, digests={kind: {1: (digest,)}})
 
@@ -70,6 +77,15 @@ def test_before_a_run_was_ended_by_what_both_did(whole_first: bool) -> None:
     """As of a search over learning rates, whose trainings all begin alike; the last one is missing."""
     whole = [training(update=one, end=one) for one in "pqr"]
     ended = [training(update=one).through(1) for one in "qp"]
+    ours, theirs = (whole, ended) if whole_first else (ended, whole)
+    assert matched(ours, theirs) == [(0, 1), (1, 0)]
+
+
+@pytest.mark.parametrize("whole_first", [False, True])
+def test_a_short_training_does_not_take_the_counterpart_of_a_longer_one(whole_first: bool) -> None:
+    """Both begin alike, so the one that had only begun fits either."""
+    whole = [steps("u", "p"), steps("u", "q")]
+    ended = [steps("u").through(2), steps("u", "p").through(2)]
     ours, theirs = (whole, ended) if whole_first else (ended, whole)
     assert matched(ours, theirs) == [(0, 1), (1, 0)]
 
