@@ -169,7 +169,7 @@ _DRAWS = SEEDING | {SourceKind.UNSEEDED, SourceKind.ENTROPY}
 """Lines whose random numbers differ between runs."""
 
 
-def beside(sources: Iterable[Source], explained: Explanation) -> Explanation:
+def with_lines(explained: Explanation, sources: Iterable[Source]) -> Explanation:
     """Return what a first difference points to if these lines are named: first to those that draw, if any.
 
     Random numbers can enter behind the inputs and the loss, which match then: as noise on gradients, for example.
@@ -512,7 +512,7 @@ class GroupInProgress:
         moving = self._plan.varying.varied_settings | self._plan.jobs.varied_settings
         sources = self._sources(divergence, stages) if distinct > 1 else ()
         if divergence is not None and sources:
-            divergence = replace(divergence, explanation=beside(sources, divergence.explanation))
+            divergence = replace(divergence, explanation=with_lines(divergence.explanation, sources))
         temporary = self._results.temporary if group_verdict is not Verdict.NONDETERMINISTIC else ()
         to_the_end = any(run.status is Status.OK for run in self._runs)
         return Group(

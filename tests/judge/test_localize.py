@@ -2,7 +2,7 @@
 
 import pytest
 
-from detaudit.judge.group import beside, explanation, of_difference
+from detaudit.judge.group import explanation, of_difference, with_lines
 from detaudit.model import Difference, Explanation, LikelyCause, Source, SourceKind, Stage
 
 ALL = [stage for stage in Stage if stage not in (Stage.STEPS, Stage.HYPERPARAMETERS)]
@@ -58,4 +58,4 @@ def test_a_line_that_draws_without_a_seed_comes_before_what_computes(
     kind: SourceKind, likely: tuple[LikelyCause, ...], expected: tuple[LikelyCause, ...]
 ) -> None:
     found = [Source(file="train.py", line=7, kind=kind, call="random.random")]
-    assert beside(found, Explanation(likely=likely)) == Explanation(likely=expected)
+    assert with_lines(Explanation(likely=likely), found) == Explanation(likely=expected)
