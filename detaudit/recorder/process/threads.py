@@ -29,20 +29,24 @@ _here = _thread._local()
 _made: dict[str, int] = {}
 
 
+def running() -> Any:
+    """Return the object of the running thread, None if Python did not start it."""
+    threading: Any = sys.modules.get("threading")
+    # current_thread() would create an object for such a thread.
+    thread = threading._active.get(_thread.get_ident()) if threading is not None else None
+    return None if type(thread).__name__ == "_DummyThread" else thread
+
+
 def name() -> str | None:
     """Return the name of the running thread or task: ``""`` for the main thread, None if it may differ between runs."""
     ident = _thread.get_ident()
     if ident in _tasks:
         return _tasks[ident]
-    threading: Any = sys.modules.get("threading")
-    if threading is None:
+    if in_main():
         return ""
-    # current_thread() would create an object for a thread that Python did not start.
-    thread = threading._active.get(ident)
-    if thread is threading.main_thread():
-        return ""
+    thread = running()
     # A worker of a ThreadPool runs whichever task comes next.
-    if thread is None or type(thread).__name__ == "_DummyThread" or type(thread).__module__ == "multiprocessing.dummy":
+    if thread is None or type(thread).__module__ == "multiprocessing.dummy":
         return None
     return str(thread.name)
 
@@ -55,15 +59,9 @@ def in_main() -> bool:
 
 def in_background() -> bool:
     """Return whether this is a thread that the script started, not the main one nor one of a framework's own."""
-    threading: Any = sys.modules.get("threading")
-    if threading is None:
-        return False
-    thread = threading._active.get(_thread.get_ident())
-    if thread is None or thread is threading.main_thread():
-        return False
+    thread = None if in_main() else running()
     # Each replica of a tf.distribute.MirroredStrategy has a thread.
-    kind = type(thread)
-    return kind.__name__ != "_DummyThread" and kind.__module__.partition(".")[0] not in wire.FRAMEWORKS
+    return thread is not None and type(thread).__module__.partition(".")[0] not in wire.FRAMEWORKS
 
 
 def ended_tasks() -> int:

@@ -7,7 +7,7 @@ import os
 import sys
 import types
 
-from ..process import frames
+from ..process import frames, threads
 from ..process.replace import replace, set_in_c
 from ..training import generators
 from .seeds import write
@@ -191,19 +191,23 @@ class _Generator:
     def drawn(self, function: Callable[..., Any], what: str, frame: FrameType | None, args: Any, kwargs: Any) -> Any:
         """Call the original function, and note who called it if that drew a number."""
         unseeded: list[bool] = []
-        self.sink.guarded("draw", lambda: unseeded.append(self.is_unseeded()))
+        self.sink.guarded("draw", lambda: unseeded.append(self._is_unseeded()))
         result = self._within(function, *args, **kwargs)  # shuffle draws a number for each element
         if unseeded == [True]:  # even if another thread came meanwhile, to which it looks seeded now
             self.sink.guarded("draw", lambda: self._end(result, what, frame))
         return result
 
-    def is_unseeded(self) -> bool:
+    def _is_unseeded(self) -> bool:
         """Return whether it is, before a draw; if it is not, or there were too many, nothing is watched any more."""
         self._observed += 1
-        unseeded = bool(self._observed <= _MOST_DRAWS and self._mark() == self._unseeded)
+        unseeded = self._observed <= _MOST_DRAWS and not self.changed()
         if not unseeded:
             self.restore()
         return unseeded
+
+    def changed(self) -> bool:
+        """Return whether it was seeded, or drawn from, since its state was last known to be unseeded."""
+        return bool(self._mark() != self._unseeded)
 
     def _end(self, result: Any, what: str, frame: FrameType | None) -> None:
         if not self._has_drawn(result):
@@ -246,7 +250,7 @@ class _OfModule(_Generator):
         return generators.state(self.name)
 
     def _has_drawn(self, result: Any) -> bool:
-        return bool(self._mark() != self._unseeded)
+        return self.changed()
 
     def _pass_over(self, frame: FrameType | None) -> None:
         if frames.is_imported(frame):
@@ -307,7 +311,7 @@ class _OfNumpy(_OfModule):
 
     def around(self, what: str, call: Callable[[], Any]) -> Any:
         """Call what fits, and record its line of user code if it drew from this generator while it was unseeded."""
-        unseeded = self.on and self._mark() == self._unseeded
+        unseeded = self.on and not self.changed()
         result = self._within(call)
         if unseeded and self.on and self._has_drawn(result):
             user_frame = frames.user_frame(sys._getframe().f_back)
@@ -386,8 +390,12 @@ class _Shared:
 
     def watch(self) -> None:
         """Begin to watch, unless it is watched for draws without a seed."""
-        if self.on or self._draws >= _MOST_SHARED or (self._generator.on and self._generator.is_unseeded()):
+        if self.on or self._draws >= _MOST_SHARED:
             return
+        if self._generator.on:
+            if not self._generator.changed():
+                return
+            self._generator.restore()
         self.on = True
         self._replaced.update(self._generator.replaced(self))  # another thread may do the same
 
@@ -403,15 +411,14 @@ class _Shared:
         return function(*args, **kwargs)
 
     def _note(self, what: str, frame: FrameType | None) -> None:
-        threading: Any = sys.modules["threading"]
-        thread = threading._active.get(_thread.get_ident())
+        thread = threads.running()
         self._draws += 1
         if self._draws >= _MOST_SHARED:
             self.restore()
-        if thread is None or type(thread).__name__ == "_DummyThread":  # of a framework, whose operations are recorded
+        if thread is None:  # of a framework, whose operations are recorded
             return
         if not any([one is not thread and one.is_alive() for one in self._threads]):
-            if thread is not threading.main_thread():
+            if not threads.in_main():
                 self._threads = [one for one in self._threads if one.is_alive() and one is not thread] + [thread]
             return
         user_frame = frames.user_frame(frame, self._generator.through)

@@ -416,3 +416,17 @@ def test_many_draws_beside_threads_are_watched_no_more(random: Any, seeded: Line
         thread.join()
         assert not isinstance(random.random, draws._Drawing)
     assert not seeded.found
+
+
+def test_threads_before_the_first_draw_do_not_make_it_seeded(random: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = Lines()
+    monkeypatch.setattr(threading.Thread, "start", threading.Thread.start)
+    monkeypatch.setattr(draws, "_MOST_DRAWS", 3)
+    draws.watch_draws(random, "random", sink)  # type: ignore[arg-type]
+    draws.watch_threads(threading, types.SimpleNamespace(sink=sink))  # type: ignore[arg-type]
+    for _ in range(5):
+        thread = threading.Thread(target=len, args=("",))
+        thread.start()
+        thread.join()
+    random.random()
+    assert recorded(sink) == [("unseeded", "random.random", __file__, "random")]
