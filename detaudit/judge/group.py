@@ -172,11 +172,13 @@ _DRAWS = SEEDING | {SourceKind.UNSEEDED, SourceKind.ENTROPY}
 def with_lines(explained: Explanation, sources: Iterable[Source]) -> Explanation:
     """Return what a first difference points to if these lines are named: first to those that draw, if any.
 
-    Random numbers can enter behind the inputs and the loss, which match then: as noise on gradients, for example.
+    Random numbers can enter behind the inputs and the loss, which match then: as noise on gradients, for example. Where
+    the data may differ, they come first already.
     """
     if LikelyCause.NOT_RECORDED in explained.likely:
         return replace(explained, likely=())
-    if not _COMPUTED.isdisjoint(explained.likely) and any(source.kind in _DRAWS for source in sources):
+    computed = LikelyCause.DATA not in explained.likely and not _COMPUTED.isdisjoint(explained.likely)
+    if computed and any(source.kind in _DRAWS for source in sources):
         return replace(explained, likely=(LikelyCause.SEEDS, *explained.likely))
     return explained
 

@@ -51,6 +51,7 @@ def test_a_fit_that_differs_accuses_no_kernel() -> None:
         (SourceKind.ENTROPY, (LikelyCause.BACKWARD_KERNEL,), (LikelyCause.SEEDS, LikelyCause.BACKWARD_KERNEL)),
         (SourceKind.SET_ORDER, FORWARD, FORWARD),
         (SourceKind.UNSEEDED, (LikelyCause.DATA_PIPELINE,), (LikelyCause.DATA_PIPELINE,)),
+        (SourceKind.UNSEEDED, (LikelyCause.DATA, *FORWARD[1:]), (LikelyCause.DATA, *FORWARD[1:])),
         (SourceKind.SET_ORDER, (LikelyCause.NOT_RECORDED,), ()),
     ],
 )
