@@ -1093,6 +1093,7 @@ class _Comparison:
         for ours, theirs in alike.values():
             for side, rest in enumerate(self._pairs(ours, theirs)):
                 left[side].extend(rest)
+        left = self._unnamed(*left)
         self._words(*(sorted(side, key=lambda line: line.number) for side in left))
         if self.stream == STDOUT and not self.differences.keys() & set(_ORDER):
             self._order(a, b, one, two)
@@ -1187,20 +1188,49 @@ class _Comparison:
             self._values(line, other)
         return rest[pairs:], others[pairs:]
 
+    def _unnamed(self, ours: list[_Parsed], theirs: list[_Parsed]) -> tuple[list[_Parsed], list[_Parsed]]:
+        """Return lines whose words differ without those that say the same but for what only stands for their runs.
+
+        More of that is known in the name of a file than among words.
+        """
+        same: defaultdict[tuple[str, ...], list[_Parsed]] = defaultdict(list)
+        for line in reversed(theirs if ours else ()):
+            same[self._masked(line, self.theirs)].append(line)
+        rest = []
+        for line in ours:
+            others = same[self._masked(line, self.ours)]
+            if not others:
+                rest.append(line)
+                continue
+            other = others.pop()
+            if not self._counted(OutputKind.IDENTIFIER):
+                self._note(OutputKind.IDENTIFIER, f"line {line.number}", _shown(line.text, other.text))
+        return rest, [line for lines in same.values() for line in lines] if ours else theirs
+
+    @staticmethod
+    def _masked(line: _Parsed, parser: _Parser) -> tuple[str, ...]:
+        parsed = parser.parse(masked(line.text, parser.facts))
+        return parsed.words, *parsed.results
+
     def _values(self, a: _Parsed, b: _Parsed) -> None:
         """Note the values in which two lines differ."""
         for slot, (role, text), (other_role, other) in zip(a.slots, a.values, b.values, strict=True):
             if text != other:
                 kind = _KINDS[min(role, other_role, key=_RANK.index)]
-                known = self.differences.get(kind)
-                if known is not None:
-                    self.differences[kind] = msgspec.structs.replace(known, more=known.more + 1)
+                if self._counted(kind):
                     continue
                 label = slot.label.strip(_OPENERS) if slot.kind != _MASKED else ""
                 at = f"line {a.number}, {label}" if label else f"line {a.number}"
                 hidden = redact.is_secret(slot.label)
                 shown = (redact.HIDDEN, redact.HIDDEN) if hidden else _shown(text.strip(), other.strip())
                 self._note(kind, redact.text(at), shown)
+
+    def _counted(self, kind: OutputKind) -> bool:
+        """Count one more difference of a kind, if one is known."""
+        known = self.differences.get(kind)
+        if known is not None:
+            self.differences[kind] = msgspec.structs.replace(known, more=known.more + 1)
+        return known is not None
 
     @property
     def _alone(self) -> bool:

@@ -735,3 +735,16 @@ def test_the_name_of_a_column_says_more_than_that_of_a_row() -> None:
     table = "| Action | Mean time (s) | Calls |\n| MyTimer.reset | {} | {} |"
     assert serious(differences(table.format("1.4e-06", 3), table.format("1.5e-06", 3))) == []
     assert serious(differences(table.format("1.4e-06", 3), table.format("1.4e-06", 4))) != []
+
+
+def test_names_of_files_in_prose_are_compared_as_those_of_files_are() -> None:
+    line = "best tb/logs/version_{}/epoch=3-loss={}.ckpt lr 0.002"
+    second = msgspec.structs.replace(B, numbered=(("tb/logs/version_1", "tb/logs/version_0"),))
+    same = compare(recorded(line.format(0, 6.8).encode()), recorded(line.format(1, 6.8).encode()), STDOUT, A, second)
+    assert [one.kind for one in same] == [OutputKind.IDENTIFIER]
+    assert serious(
+        compare(recorded(line.format(0, 6.8).encode()), recorded(line.format(1, 6.9).encode()), STDOUT, A, second)
+    )
+    stamp = "saved to out/{}/model_{}.pt"
+    assert serious(differences(stamp.format(1764058355, 1), stamp.format(1764058455, 1))) == []
+    assert serious(differences(stamp.format(1764058355, 1), stamp.format(1764058455, 2))) != []
