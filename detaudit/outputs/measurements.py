@@ -18,6 +18,10 @@ from functools import lru_cache
 from detaudit.model.outputs import Role, RunFacts
 
 
+def _and_plurals(text: str) -> frozenset[str]:
+    return _words(text) | {f"{word}s" for word in _words(text) if len(word) > 3}
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -27,10 +31,14 @@ _CLOCK = _words(
     "tottime cumtime percall utime stime"
     " time times timing timings timer timers elapsed runtime runtimes walltime wallclock wall clock latency latencies"
     " duration durations dur took takes spent uptime ttft tpot stopwatch timedelta cputime usertime realtime"
-    " zeit dauer laufzeit trainingszeit trainingsdauer durée tiempo duración duração время"
+    " zeit dauer laufzeit trainingszeit trainingsdauer gesamtzeit gesamtdauer rechenzeit verstrichen vergangen"
+    " durée temps écoulé écoulée tiempo duración transcurrido transcurridos duração время"
 )
 _ALONE = _words("time times duration durations")  # without another word, they may also be a column of the data
 _ESTIMATE = _words("eta remaining etc")  # of a time that is still to come: it may be longer than the run
+_PROCESSED = _words("paths traces reads bars toks ess sims games sent sents gens")
+"""What a program does so many of in a second, which may be whose quantity it is elsewhere."""
+
 _RATE = _words(
     "throughput speedup rtf fps qps ips wps tps ups sps its bandwidth gbps mbps tflops gflops mflops mfu hfu"
     " tokenspersecond"
@@ -39,7 +47,7 @@ _MEMORY = _words("memory mem cpumem gpumem ram vram rss vms uss pss hbm swap foo
 _METER = _words(  # of the machine; alone, most of these are no quantity of a training
     "util utilization utilisation watts watt kwh wh joules rpm emissions co2 loadavg"
 )
-_ALSO_OF_DATA = _words("bandwidth watts watt kwh wh joules rpm emissions co2")
+_ALSO_OF_DATA = _and_plurals("bandwidth watts watt kwh wh joules rpm emissions co2")
 """What a machine and data have alike: of a kernel density, a power grid, a motor."""
 
 _COUNTED_BY_MACHINE = _words("minflt majflt nvcsw nivcsw inblock oublock")  # of getrusage
@@ -56,7 +64,7 @@ _COUNTED_OF_RUN = _words("threads processes ports")
 _MONITORS = _words("system monitor monitoring resource resources psutil usage utilization")
 """What a file of the state of a machine is called."""
 
-_UNITS = {
+UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"), 1e-3),
     **dict.fromkeys(("us", "µs", "μs", "usec", "usecs", "micros", "microsecond", "microseconds"), 1e-6),
@@ -64,6 +72,11 @@ _UNITS = {
     **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
     **dict.fromkeys(("d", "day", "days"), 86400.0),
+    **dict.fromkeys(
+        ("sek", "sekunde", "sekunden", "seconden", "seconde", "secondes", "segundo", "segundos", "secondi"), 1.0
+    ),
+    **dict.fromkeys(("minuten", "minuto", "minutos"), 60.0),
+    **dict.fromkeys(("stunde", "stunden", "heure", "heures", "hora", "horas"), 3600.0),
     "秒": 1.0,
     "초": 1.0,
     "毫秒": 1e-3,
@@ -96,7 +109,7 @@ _NEUTRAL = _words(
     " instant instantaneous tensor array np numpy float float32 float64 int item scalar secs seconds first"
     " since per with percent pct percentage ratio allocated reserved free available cached active inactive start end"
     " metric metrics stats stat info list breakdown factor history log logs results result summary perf performance"
-    " draw drawn effective repr"
+    " draw drawn effective repr global curr histogram hist distribution percentiles quantiles"
 )
 
 # A computation and what runs it: a time, a rate or memory of these was measured.
@@ -123,7 +136,8 @@ _OF_RUNS = _words(
     " wallclock time timing timer resource resources peak nvml smi physical virtual resident stepping pre post"
     " gc garbage cell notebook experiment pipeline transform augmentation collate transfer h2d d2h h d copy torch"
     " tf jax python pytorch loop inner outer sanity check fetch prefetch queue get put one single"
-    " date day tick full memory throughput latency wandb mlflow made written meta metadata"
+    " date day tick full memory throughput latency wandb mlflow made written meta metadata tensorflow"
+    " solve solves solving solver solvers entraînement entrenamiento inférence inferencia étape"
 )
 
 # A quantity of the data or the model. It decides, whatever else is in the name.
@@ -144,8 +158,12 @@ _OF_DATA = _words(
     " mae rmse mse mape smape error errors err residual residuals"
     " miles mile km kilometers kilometres meter meters metre metres m cm mm feet ft knots rad radians deg degrees"
     " beats breaths revolutions rotations dollars usd eur liters litres gallons kg grams people vehicles"
-    " cars passengers goals spikes photons counts"
+    " cars passengers goals spikes photons counts tau rt roi"
 )
+
+_ESTIMATED = _words("bootstrap bootstrapped posterior credible confidence")
+_STATISTICS = _words("mean median std sd se var estimate interval ci lower upper low high bias quantile percentile")
+"""What is said to be estimated is one of the data if it is one of these, and otherwise a part of a computation."""
 
 _PROCESS_METERS = _words("power energy temperature temp clock fan freq frequency load usage percent pct")
 """What a machine's part has beside its time: ``gpu_power``, ``cpu_percent``; of anything else, these are results."""
@@ -178,7 +196,7 @@ _OF_REQUESTS = _words("request requests stage phase section sections")
 _LINKS = _words("per of to for in since until between until_ from during by over after before")
 _SPEEDS = _words("speed rate pace velocity dt")
 """Quantities that are a measurement of a computation, and of anything else a result."""
-_QUANTITIES = _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _BYTES | _SPEEDS | _PROCESS_METERS | _UNITS.keys()
+_QUANTITIES = _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _BYTES | _SPEEDS | _PROCESS_METERS | UNITS.keys()
 
 _CHOSEN = _words("best worst top selected chosen winner winning predicted recommended cause")
 """What makes the name or a number of a run a result: ``best_run_name``."""
@@ -247,7 +265,7 @@ _DATA = Meaning(_Of.RESULT, of_data=True)
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _CAMEL = re.compile(r"[^\W\d_a-z]+(?=[^\W\d_a-z][a-z])|[^\W\d_a-z]?[a-zµμ]+|[^\W\d_a-z]+")
-_TIME_UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
+_TIME_UNIT = "|".join(sorted(UNITS, key=len, reverse=True))
 _PER = re.compile(
     rf"(?<=\w)\s?/\s?(?=(?:{_TIME_UNIT})(?![^\W\d_]))|(?<![^\W_])({_TIME_UNIT})\s?/\s?(?=\w)", re.IGNORECASE
 )
@@ -255,7 +273,7 @@ _IN_SECONDS = re.compile(r"(?<=\w)\s*[(\[]s[)\]]")
 _PARTS_OF_PATH = re.compile(r"[./,:@\\\[\]]+|\s-\s")
 _KNOWN = (
     _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _BYTES | _NEUTRAL | _OF_RUNS | _OF_DATA | _NUMBER_OF_RUN
-    | _UNITS.keys() | _words("gpus cpus ids uuids")
+    | UNITS.keys() | _words("gpus cpus ids uuids")
 )  # fmt: skip
 
 
@@ -270,6 +288,8 @@ def words(name: str) -> list[str]:
                 *([_WHOSE_OF_CJK.get(time[1], time[1].lower())] if time[1] else []),
                 "time" if time[3] else "took",
             ]
+        elif quantity := next((word for one, word in _QUANTITIES_OF_CJK.items() if one in run), ""):
+            lower_words.append(quantity)
         elif plural and lower in ("fps", "tps"):
             lower_words.append(lower[:-1])  # FPs are false positives
         elif lower in _KNOWN or run.islower() or plural:
@@ -288,6 +308,11 @@ _WHOSE_OF_CJK = {
     **dict.fromkeys(("测试", "測試", "验证", "驗證", "评估"), "test"),
     **dict.fromkeys(("运行", "運行", "执行", "執行", "実行", "실행", "处理", "加载", "计算"), "run"),
     **dict.fromkeys(("总", "總", "总共", "平均", "每轮", "累计", "経過", "合計"), "total"),
+}
+
+_QUANTITIES_OF_CJK = {
+    **dict.fromkeys(("吞吐量", "吞吐率", "スループット", "처리량"), "throughput"),
+    **dict.fromkeys(("显存", "顯存", "内存", "記憶體", "メモリ", "메모리"), "memory"),
 }
 
 _IDS = (["id"], ["uuid"], ["ident"])
@@ -315,7 +340,7 @@ def meaning_of(name: str) -> Meaning:
         parents.pop()  # timings.phases.load
     if key == ["t"] and any({"ep", "episode", "episodes"} & set(parent) for parent in parents):
         return Meaning(_Of.DURATION)  # since its start: https://gymnasium.farama.org, RecordEpisodeStatistics
-    if parents and set(parents[-1]) & _CLASS_METRICS and len(key) == 1 and key[0] in _UNITS.keys() | {"wall", "clock"}:
+    if parents and set(parents[-1]) & _CLASS_METRICS and len(key) == 1 and key[0] in UNITS.keys() | {"wall", "clock"}:
         return _DATA
     meaning = _of_words(key)
     if meaning.of is _Of.ESTIMATE and above_it and _is_of_runs(above_it):
@@ -324,6 +349,10 @@ def meaning_of(name: str) -> Meaning:
     if of_meter and parents and _are_unknown(parents[-1]):
         return replace(meaning, sure=False)  # codebook.utilization
     return _by_parent(meaning, key, parents[-1]) if meaning.of is _Of.RESULT and parents else meaning
+
+
+_OF_PARTS = _words("timings timing timers runtimes")
+"""What a group of times is called that has the name of a part of the computation for each."""
 
 
 def _by_parent(meaning: Meaning, key: list[str], parent: list[str]) -> Meaning:
@@ -335,7 +364,7 @@ def _by_parent(meaning: Meaning, key: list[str], parent: list[str]) -> Meaning:
     if _is_of_runs(key):  # time/forward
         return replace(above, sure=above.sure and not of_result, by_parent=True)
     if not set(key) & _OF_DATA and len(key) <= 2 and parent != ["memory"]:  # timings/conv
-        return replace(above, sure=False, by_parent=True)
+        return replace(above, sure=above.sure and parent[-1] in _OF_PARTS, by_parent=True)
     return meaning
 
 
@@ -349,7 +378,7 @@ def _are_unknown(key: list[str]) -> bool:
 
 def _says_nothing(key: list[str]) -> bool:
     """Whether a part of a name has neither a quantity nor whose it is: ``mean``, ``ms``; ``elapsed`` says a time."""
-    neutral = all(word in _NEUTRAL or word in _UNITS or word in _BYTES for word in key)
+    neutral = all(word in _NEUTRAL or word in UNITS or word in _BYTES for word in key)
     return neutral and _CLOCK.isdisjoint(key)
 
 
@@ -371,7 +400,8 @@ def _of_words(key: list[str]) -> Meaning:
     if key[:2] in (["perf", "counter"], ["process", "time"]):
         return Meaning(_Of.DURATION, units=(1.0, 1e-9) if "ns" in key else _NO_UNIT)  # of the module time
     head, others = _head(key)
-    return _of_head(head, others, key) or (_DATA if known & _OF_DATA else RESULT)
+    meaning = _of_head(head, others, key)
+    return meaning or (_DATA if known & _OF_DATA or (known & _ESTIMATED and known & _STATISTICS) else RESULT)
 
 
 def _owner(key: list[str]) -> str:
@@ -403,6 +433,11 @@ def is_quantity(name: str) -> bool:
 _PROGRESS = _words("progress done complete completed finished downloaded loaded processed map")
 
 
+def is_of_memory(name: str) -> bool:
+    """Return whether a name of so many bytes says that they are of memory or of a disk: ``reserved after fit``."""
+    return not _RESERVED.isdisjoint(words(name))
+
+
 def is_computation(name: str) -> bool:
     """Return whether a name is of a part of a computation, which takes time: ``fwd_microstep``, not ``loss``."""
     whose = words(name)
@@ -421,9 +456,9 @@ def _rate(key: list[str]) -> Meaning | None:
     """Return the meaning of so much for each unit of time: ``images_per_sec``, ``samples_sec``."""
     for at in [at for at, word in enumerate(key[:-1]) if at and word == "per"][::-1]:  # tokens per second per GPU
         if key[at + 1] in ("day", "days"):
-            return _DATA
-        if key[at + 1] in _UNITS:
-            meaning = _modified(_Of.RATE, key[:at])
+            return _DATA if key[:at] != ["ns"] else Meaning(_Of.RATE)  # of a simulation of molecules
+        if key[at + 1] in UNITS:
+            meaning = _modified(_Of.RATE, [word for word in key[:at] if word not in _PROCESSED])
             of_matter = any(len(word) == 1 and word not in "bs" for word in key[:at])  # L/min, g/s, K/s
             return replace(meaning, sure=meaning.sure and not of_matter)
     return None
@@ -433,9 +468,9 @@ def _per(key: list[str]) -> Meaning | None:
     """Return the meaning of so much time for each of something: ``sec_per_epoch``."""
     if "per" in key[1:-1]:
         at = key.index("per")
-        units = tuple(_UNITS[word] for word in key[:at] if word in _UNITS)
+        units = tuple(UNITS[word] for word in key[:at] if word in UNITS)
         if units:
-            return _modified(_Of.DURATION, key[at + 1 :] + [one for one in key[:at] if one not in _UNITS], units)
+            return _modified(_Of.DURATION, key[at + 1 :] + [one for one in key[:at] if one not in UNITS], units)
     return None
 
 
@@ -448,7 +483,7 @@ def _head(key: list[str]) -> tuple[str, list[str]]:
             break
     at = len(before) - 1
     while at > 0 and before[at] not in _HEADS and (
-        before[at] in _NEUTRAL or before[at] in _UNITS or before[at] in _BYTES
+        before[at] in _NEUTRAL or before[at] in UNITS or before[at] in _BYTES
     ):  # fmt: skip
         at -= 1
     return before[at], before[:at] + before[at + 1 :] + after
@@ -458,9 +493,9 @@ _HEADS = _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _SPEEDS
 
 
 def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
-    units = tuple(_UNITS[word] for word in key if word in _UNITS) or _NO_UNIT
+    units = tuple(UNITS[word] for word in key if word in UNITS) or _NO_UNIT
     if head in ("left", "remaining") or (head in _CLOCK and {"remaining", "left", "eta"} & set(others)):
-        alone = head != "left" and all(one in _NEUTRAL or one in _UNITS for one in others)
+        alone = head != "left" and all(one in _NEUTRAL or one in UNITS for one in others)
         of_time = alone or head in _CLOCK or set(others) & _CLOCK
         if not of_time:
             return None  # samples remaining: 4521
@@ -505,9 +540,9 @@ def _of_date(others: list[str]) -> Meaning:
 
 def _of_clock(head: str, others: list[str], units: tuple[float, ...]) -> Meaning | None:
     meaning = _modified(_Of.DURATION, others, units)
-    if head == "spent" and others and set(others) <= _NEUTRAL - _CLOCK - _UNITS.keys():
+    if head == "spent" and others and set(others) <= _NEUTRAL - _CLOCK - UNITS.keys():
         return replace(meaning, sure=False)  # total_spent may be money
-    owners = set(others) - _NEUTRAL - _UNITS.keys()
+    owners = set(others) - _NEUTRAL - UNITS.keys()
     if owners == {"pred"}:
         return Meaning(_Of.DURATION, sure=False, units=units)  # of a prediction, or a time that was predicted
     if not _MOMENTS.isdisjoint(others) and (owners <= _MOMENTS or owners & _ALSO_IN_RECORDINGS):
@@ -521,7 +556,7 @@ def _of_clock(head: str, others: list[str], units: tuple[float, ...]) -> Meaning
 
 def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
     """Return the meaning of a name without a word for a quantity, by its unit or as a number of the run."""
-    while len(key) > 1 and key[-1] in _NEUTRAL and not _UNITS.keys().isdisjoint(key[:-1]):
+    while len(key) > 1 and key[-1] in _NEUTRAL and not UNITS.keys().isdisjoint(key[:-1]):
         key = key[:-1]  # seconds.mean
     last = key[-1]
     if last in _COUNTED_BY_MACHINE:
@@ -532,16 +567,20 @@ def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
         last in ("id", "ident", "number", "num", "no") and len(key) > 1 and key[-2] in _NUMBER_OF_RUN
     ):
         return Meaning(_Of.NUMBER)
-    if last in _UNITS:
-        whose = [word for word in key if word not in _UNITS and word not in _NEUTRAL]
+    if last in UNITS:
+        whose = [word for word in key if word not in UNITS and word not in _NEUTRAL]
         if last in _SHORT_UNITS and (not whose or not set(whose) <= _OF_RUNS | _PARTS):
             return None
         if set(whose) & _WITHOUT_TIME and set(key).isdisjoint(_CLOCK):
             return None  # loss_s of a student, val_loss_min
         return _modified(_Of.DURATION, key[:-1], units)
-    if set(key) & _BYTES and set(key) & (_MEMORY | _PARTS | _words("allocated reserved free")):
+    if set(key) & _BYTES and set(key) & _OF_BYTES:
         return _modified(_Of.AMOUNT, [one for one in key if one not in _BYTES | _PARTS])
     return None
+
+
+_RESERVED = _MEMORY | _words("allocated reserved free tracemalloc")
+_OF_BYTES = _RESERVED | _PARTS | {"peak"}
 
 
 def _modified(of: _Of, whose: list[str], units: tuple[float, ...] = _NO_UNIT) -> Meaning:
@@ -551,7 +590,7 @@ def _modified(of: _Of, whose: list[str], units: tuple[float, ...] = _NO_UNIT) ->
         return _DATA
     unknown = [
         word for word in whose
-        if word not in _OF_RUNS and word not in _NEUTRAL and word not in _UNITS and word not in _HEADS
+        if word not in _OF_RUNS and word not in _NEUTRAL and word not in UNITS and word not in _HEADS
         and word not in _BYTES and word not in _PARTS and len(word) > 1
     ]  # fmt: skip
     summed = bool(said & _words("cpu user sys total sum cumulative thread threads workers process"))
@@ -604,7 +643,8 @@ RANDOM_NAME = re.compile(r"(?<=\bT_)[0-9a-f]{5}(?=_|\b)|(?<=altair-viz-)[0-9a-f]
 """Names that pandas and Altair make up for the parts of a page."""
 
 _TEMPORARY = re.compile(
-    r"(?:^|(?<=[/\\]))(?:tmp|temp)[-_.]?(?=[A-Za-z_]*[0-9])[A-Za-z0-9_]{6,12}\b|(?<=[/\\])tmp[a-z0-9_]{8}\b"
+    r"(?<=/tmp/)[A-Za-z][\w.]*?[-_.](?=[A-Za-z_]*\d+[A-Za-z_])(?:\w{6}|\w{8})\b|(?<=/)psm_[0-9a-f]{8}\b"
+    r"|(?:^|(?<=[/\\]))(?:tmp|temp)[-_.]?(?=[A-Za-z_]*[0-9])[A-Za-z0-9_]{6,12}\b|(?<=[/\\])tmp[a-z0-9_]{8}\b"
     r"|(?<=[/\\])(?:torchelastic|pymp|ray|joblib_memmapping_folder"
     r"|torchinductor|ipykernel|wandb)[-_][\w-]+(?:(?<=[\w-]{8})/listener-\w{8}\b)?"
 )
@@ -617,6 +657,7 @@ _RUN_STAMP = re.compile(
 _RUN_ID = re.compile(
     r"(?<=[/\\])[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}(?=[/\\]|$)"
     r"|(?<![A-Za-z0-9])(?=\d*[a-f])[0-9a-f]{5}(?=_\d{5}(?!\d))"  # of Ray Tune, before the number of the trial
+    r"|(?<=[/\\])session_\d{4}(?:-\d\d){2}_\d\d(?:-\d\d){2}_\d{6}_\d+(?=[/\\]|$)"
     r"|(?:(?<=runs[/\\])|(?<=wandb[/\\])|(?<=sweeps[/\\]))(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{8}(?=[/\\]|$)"
 )
 OID = re.compile(r"(?<![\w.])[0-2]\.\d{1,3}(?:\.\d{1,39}){0,18}\.\d{15,39}(?:\.\d{1,39})*(?!\w|\.\d)")
@@ -667,6 +708,8 @@ def role(name: str, value: str, facts: RunFacts) -> Role:
         return Role.MEASUREMENT if _is_now(*moment, facts) else Role.RESULT
     seconds = _clock(value)
     if seconds is not None:
+        if words(name) in (["user"], ["sys"]):
+            meaning = replace(meaning, summed=True)  # as the shell prints them
         return _clock_role(meaning, seconds, value, facts)
     if _is_own(value, facts) and not is_digest(name):
         return Role.IDENTIFIER
@@ -802,11 +845,13 @@ def with_unit(meaning: Meaning, unit: str) -> Meaning:
         if meaning.of is _Of.DURATION and meaning.sure and not meaning.alone:
             return Meaning(_Of.RATE)  # its share
         return meaning if meaning.of in (_Of.AMOUNT, _Of.RATE) else RESULT
-    if unit[0] == "/" and unit[1:].strip().lower() in _UNITS:
+    if unit[0] == "/" and unit[1:].strip().lower() in UNITS:
         return RESULT if meaning.of_data else Meaning(_Of.RATE)
-    said = meaning_of(unit) if "/" in unit or " per " in unit else NOTHING
-    if unit.lower() in _UNITS:
-        said = Meaning(_Of.DURATION, units=(_UNITS[unit.lower()],))
+    said = meaning_of(unit) if "/" in unit or " per " in unit or unit.lower() in _RATE else NOTHING
+    if unit.lower() in UNITS:
+        said = Meaning(_Of.DURATION, units=(UNITS[unit.lower()],))
+    if said.of_data:
+        return RESULT  # km/h
     if unit in _MACHINE_UNITS and not meaning.of_data:
         return Meaning(_Of.AMOUNT, sure=meaning.of is not _Of.RESULT)  # of what is not said to be of a machine
     if said.of not in (_Of.DURATION, _Of.RATE):
@@ -961,7 +1006,7 @@ def _clock(text: str) -> float | None:
     return None
 
 
-_SPAN_UNITS = {**_UNITS, "m": 60.0}
+_SPAN_UNITS = {**UNITS, "m": 60.0}
 
 
 def _clock_role(meaning: Meaning, seconds: float, text: str, facts: RunFacts) -> Role:

@@ -251,6 +251,7 @@ _UNITS_OF_CJK = "毫秒|微秒|秒|分钟|分鐘|小时|小時|時間|초|분"
 _UNITS = (
     r"ns|nsecs?|nanoseconds?|us|[µμ]s|usecs?|microseconds?|ms|msecs?|millis|milliseconds?|s|secs?|seconds?|mins?"
     r"|minutes?|h|hrs?|hours?|days?"
+    r"|[Ss]ek|[Ss]ekunden?|[Mm]inuten|[Ss]tunden?|secondes?|seconden|heures?|segundos?|minutos?|horas?|secondi"
 )
 _MONTHS = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _UUID = "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
@@ -291,15 +292,15 @@ _TOKEN = re.compile(
           (?:d|h|hr|hrs|hours?|m|mins?|minutes?|s|secs?|seconds?|ms)[ ,]{{0,2}}){{2,}}(?![\w:/])
       )
       | (?P<number>
-        (?:(?<![\w.])|(?<=[0-9]x)|(?<={_CJK}))(?<![A-Za-z_][-/.])(?P<sign>(?<![\w)\]])[+-])?
+        (?:(?<![\w.])|(?<=[0-9]x)|(?<={_CJK}))(?<![A-Za-z_][-/.])(?<!\b[A-Za-z][0-9]/)(?P<sign>(?<![\w)\]])[+-])?
         (?:(?P<digits>[0-9]+,[0-9]{{1,2}}(?=\s?(?:{_UNITS})(?![\w/]))  # a comma before decimals
             |(?:{_NUMBER})(?:[eE][+-]?[0-9]+)?)(?P<suffix>[kKMGT](?![^\W\d_]))?
           (?P<unit>/\s?(?:{_UNITS})(?![\w/])|\s?(?:(?:[^\W\d_]+[ ])?[^\W\d_]+\s?/\s?(?:{_UNITS})(?![\w/])
               |(?:{_UNITS})\s?/\s?[^\W\d_]+\b
               |[^\W\d_]+[ ]per[ ](?:{_UNITS})\b|(?:{_UNITS})[ ]per[ ][^\W\d_]+
               |[KMGTkmgt]?i?[Bb](?:ytes)?(?![\w/])|%)
-            |x(?!\w)|(?:{_UNITS}|°?C|[mk]?Wh?|[MG]Hz)(?![\w/])
-            |\s(?:{_UNITS})(?![\w/])(?!\s*[:=]?\s*\.?[0-9])|\s?(?:{_UNITS_OF_CJK}))?
+            |x(?!\w)|(?:{_UNITS}|°?C|[mk]?Wh?|[MG]Hz)(?![\w/^])
+            |\s(?:{_UNITS}|fps|FPS)(?![\w/^])(?!\s*[:=]?\s*\.?[0-9])|\s?(?:{_UNITS_OF_CJK}))?
           (?:(?![^\W_])|(?<={_CJK}))
         | inf(?![\w]))
       )
@@ -345,11 +346,18 @@ _TYPE_OF_COLUMN = re.compile(
 """What polars and DuckDB print below the names of columns."""
 
 _BYTES = re.compile(r"[kmgt]i?b|b|bytes", re.IGNORECASE)
-_EXTREME = re.compile(r"(max(imum)?|min(imum)?|peak|total|used|free|current|now)?( was| is)?", re.IGNORECASE)
+_EXTREME = re.compile(
+    r"(max(imum)?|min(imum)?|peak|total|used|free|reserved|allocated|cached|freed|current|now|before|after)?"
+    r"( was| is)?",
+    re.IGNORECASE,
+)
+_OF_MACHINES = ("power", "temp", "temperature", "fan", "clock")
+"""What machines have as data do: beside what only a machine has, it is of that."""
+
 _CAPTION = re.compile(r"[\s\[]*[0-9:.,]+\s*-->\s*[0-9:.,]+")
 """When something is said, as SRT, WebVTT and tools that recognize speech write it."""
 
-_MEMORY = re.compile(r"\b(mem|memory|rss|v?ram)\b", re.IGNORECASE)
+_MEMORY = re.compile(r"\b(mem|memory|rss|v?ram|gc|(trace)?malloc)\b", re.IGNORECASE)
 _OF_TOTAL, _TOTAL = re.compile(r"\s?/\s?[0-9]"), re.compile(r"(?<![\w.-])[0-9][0-9,_]*\s?/\s?$")
 _OF_ALL = re.compile(r"[0-9][MG]iB\s*/\s*[0-9.]+[MG]iB")
 _TIMES = re.compile(r"\btime \((ms|s)\) \|")  # time (ms) | fwd: 45.03 | bwd: 90.1, as DeepSpeed prints it
@@ -387,6 +395,15 @@ _MANY = 3
 _LINKS = frozenset(
     ("to", "of", "from", "and", "vs", "at", "is", "or", "by", "was", "are", "be", "the", "a", "an", "versus")
 )
+_INTERVAL = frozenset(("ci", "confidence", "credible", "interval", "hdi", "hpd"))
+"""What an interval is called, which is of what stands before it."""
+
+_OF_TIME = re.compile(
+    r"\s?of (?:the )?(?:(?:measured|wall|wall-clock|step|epoch|batch|iteration|training|compute|[CG]PU)[ -]?)+"
+    r"(?:time\b)?"
+)
+"""What follows after a share of a time that was measured."""
+
 _FINISHED = re.compile(
     r"\b(?:done|finish\w*|complet\w*|train\w*|fit|fitted|ready|load\w*|sav\w*|took|ran|run|compil\w*|built|build"
     r"|evaluat\w*|ended|exited|init\w*|process\w*|generat\w*|comput\w*|execut\w*|prepar\w*|download\w*|succe\w+"
@@ -461,7 +478,8 @@ def _shape(line: str) -> _Shape:
     line = _TIME_COLUMN.sub(lambda match: " " * len(match[0]), line)
     slots: list[_Slot] = []
     between: list[tuple[int, str]] = []
-    at, label, depth = 0, "", 0
+    at, label, depth, summary = 0, "", 0, ""
+    parents: list[str] = []
     times = _TIMES.search(line)
     for token in _TOKEN.finditer(line):
         start, end = token.span()
@@ -477,6 +495,19 @@ def _shape(line: str) -> _Shape:
             label = "elapsed"  # between ticks, as the loop of StyleGAN prints it
         if times and times.end() <= start and "." in (token["digits"] or "") and measurements.is_computation(label):
             label += f" time {times[1]}"
+        _open(parents, before)
+        if parents and label and not meaning_of(within := f"{parents[-1]}.{label}").is_result:
+            label = within  # timings = {'load': 1.2, 'fit': 3.4}
+        if not slots and label and measurements.says_nothing(label):
+            summary = _label(before[: before.rfind(label)], "", 0)
+        if summary and measurements.says_nothing(label) and not meaning_of(summary).is_result:
+            label = f"{summary} {label}"  # latency ms  p50 3.12  p95 4.80
+        else:
+            summary = ""
+        if before.strip() == ":" and token["unit"] and slots and slots[-1].meaning.of_data:
+            label = slots[-1].label  # predicted time of candidate 17: 23.4 ms
+        if label.lower().split(" ")[-1] in _OF_MACHINES and any(slot.meaning.is_of_machine for slot in slots):
+            label = f"gpu {label}"
         if not label and token["unit"] == "%" and any(slot.meaning.is_of_machine for slot in slots):
             label = _SHARE
         if (
@@ -502,6 +533,21 @@ def _shape(line: str) -> _Shape:
     if not row_of and not leading and (texts := _texts_in_row(line, slots)):
         leading, row_of = tuple(range(1, len(slots))), texts + len(slots) - 1
     return _Shape(words, spans, tuple(slots), _digest(words), _columns(line), row_of or len(leading), leading)
+
+
+def _open(parents: list[str], before: str) -> None:
+    """Add to the names of the dictionaries that are open those that a text opens, and remove what it closes."""
+    text = ""
+    for part in _BRACE.split(before):
+        if part == "{":
+            parents.append(_label(text, "", 0).strip(_OPENERS))
+        elif part == "}":
+            del parents[-1:]
+        else:
+            text = part
+
+
+_BRACE = re.compile("([{}])")
 
 
 def _columns(line: str) -> tuple[_Cell, ...]:
@@ -601,6 +647,8 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
         unit = (deviation["unit"] or "").strip()  # 22.6±9.9 MB/s
     counted = not unit and match["digits"].isdigit() and bool(_COUNTED.match(line, end))
     meaning = with_unit(_meaning(label, counted), unit)
+    if _BYTES.fullmatch(unit) and meaning.is_result and measurements.is_of_memory(label):
+        meaning = meaning_of("memory")
     if _BYTES.fullmatch(unit) and _EXTREME.fullmatch(label.strip(_OPENERS)) and _MEMORY.search(line):
         meaning = meaning_of("memory")  # memory: 200 MB (max 233.8 MiB)
     digits = match.span("digits")
@@ -612,6 +660,8 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
         or line[end : end + 1] == "/"
         or line[start - 1 : start] == "/"
     )
+    if unit == "%" and _OF_TIME.match(line, end):
+        meaning = meaning_of(_SHARE)
     of_total = bool(_OF_TOTAL.match(line, end) or _TOTAL.search(line, 0, start))
     few = meaning is NOTHING and is_integer and (of_total or digits[1] - digits[0] < 3)
     if of_total and unit == "W":
@@ -649,6 +699,8 @@ def _label(before: str, previous: str, depth: int) -> str:
         text = f"{text[: bracketed.start()]} {bracketed[1]}"  # throughput per GPU (TFLOP/s/GPU): 75.1
     label = _DELIMITER.split(text)[-1].strip(" -+*#>")
     words = [word for word in label.split() if any(map(str.isalpha, word)) and word != "N/A"][-6:]
+    if words and previous and all(word.lower().strip(_OPENERS) in _INTERVAL for word in words):
+        return previous
     if all(word.lower() in _LINKS for word in words):
         follows = before.strip()
         if _AFTER_COUNT.fullmatch(follows):
@@ -894,6 +946,9 @@ def _labeled(
             continue
         shares = bool(_PERCENT.fullmatch(cell.name) and column) and not meaning_of(column).is_result
         column = _SHARE if shares else cell.name
+        if slot.label and slot.kind == _NUMBERS and slot.digits != (0, 0) and cell.name.lower() in measurements.UNITS:
+            meaning = with_unit(slot.meaning, cell.name)
+            slot = replace(slot, meaning=meaning, result=meaning.is_result, seconds=meaning.shortest_s * slot.scale)
         of_row = slot.meaning if slot.label else NOTHING
         if (len(cells) < len(columns) or slot.rules) and not measurements.says_nothing(column):
             slot = replace(slot, label="")
@@ -1189,10 +1244,7 @@ class _Comparison:
         return rest[pairs:], others[pairs:]
 
     def _unnamed(self, ours: list[_Parsed], theirs: list[_Parsed]) -> tuple[list[_Parsed], list[_Parsed]]:
-        """Return lines whose words differ without those that say the same but for what only stands for their runs.
-
-        More of that is known in the name of a file than among words.
-        """
+        """Return lines whose words differ without those that only differ in paths, in what stands for their runs."""
         same: defaultdict[tuple[str, ...], list[_Parsed]] = defaultdict(list)
         for line in reversed(theirs if ours else ()):
             same[self._masked(line, self.theirs)].append(line)
@@ -1202,18 +1254,24 @@ class _Comparison:
             if not others:
                 rest.append(line)
                 continue
-            other = others.pop()
-            if not self._counted(OutputKind.IDENTIFIER):
-                self._note(OutputKind.IDENTIFIER, f"line {line.number}", _shown(line.text, other.text))
+            self._of_runs(line, others.pop())
         return rest, [line for lines in same.values() for line in lines] if ours else theirs
+
+    def _of_runs(self, a: _Parsed, b: _Parsed) -> None:
+        if not self._counted(OutputKind.IDENTIFIER):
+            self._note(OutputKind.IDENTIFIER, f"line {a.number}", _shown(a.text, b.text))
 
     @staticmethod
     def _masked(line: _Parsed, parser: _Parser) -> tuple[str, ...]:
-        parsed = parser.parse(masked(line.text, parser.facts))
+        text = _PATH.sub(lambda match: masked(match[0], parser.facts), line.text)
+        parsed = parser.parse(text) if text != line.text else line
         return parsed.words, *parsed.results
 
     def _values(self, a: _Parsed, b: _Parsed) -> None:
         """Note the values in which two lines differ."""
+        if a.results != b.results and self._masked(a, self.ours) == self._masked(b, self.theirs):
+            self._of_runs(a, b)
+            return
         for slot, (role, text), (other_role, other) in zip(a.slots, a.values, b.values, strict=True):
             if text != other:
                 kind = _KINDS[min(role, other_role, key=_RANK.index)]
@@ -1273,6 +1331,9 @@ class _Comparison:
         self.differences[kind] = OutputDifference(
             path=self.stream, kind=kind, at=at, values=values, only_run=only_run, more=more
         )
+
+
+_PATH = re.compile(r"[^\s'\"]*[/\\][^\s'\"]*")
 
 
 def _shown(a: str, b: str) -> tuple[str, str]:
