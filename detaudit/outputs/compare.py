@@ -139,6 +139,7 @@ def _within(name: str, a: File, b: File) -> Iterator[OutputDifference]:
     theirs = {value.name: value for value in b.values}
     if LOG in (a.by, b.by):
         theirs = _renumbered(ours, theirs)
+    rows = _rows_of_times(ours, theirs)
     first: dict[tuple[OutputKind, bool], OutputDifference] = {}
     for at in {**ours, **theirs}:
         mine, yours = ours.get(at), theirs.get(at)
@@ -147,7 +148,8 @@ def _within(name: str, a: File, b: File) -> Iterator[OutputDifference]:
         values = (mine.shown if mine else "", yours.shown if yours else "")
         only = 0 if mine and yours else 1 if mine else 2
         tensor = any(value is not None and value.tensor for value in (mine, yours))
-        one = OutputDifference(path=name, kind=_kind(mine, yours), at=at, values=values, only_run=only, tensor=tensor)
+        kind = OutputKind.AMBIGUOUS if at.partition(", ")[0] in rows else _kind(mine, yours)
+        one = OutputDifference(path=name, kind=kind, at=at, values=values, only_run=only, tensor=tensor)
         known = first.setdefault((one.kind, tensor), one)
         if known is not one:
             first[one.kind, tensor] = replace(known, more=known.more + 1)
@@ -238,6 +240,19 @@ def _by_line(values: Iterable[Value]) -> dict[str, _Line]:
         words, rest = lines.get(line, (None, []))
         lines[line] = (words, [*rest, value]) if inside else (value, rest)
     return lines
+
+
+def _rows_of_times(ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> frozenset[str]:
+    """Return the lines whose words differ though both are rows of several times, by which a table may be sorted."""
+    differing = {at for at, one in ours.items() if ", " not in at and at in theirs and one.digest != theirs[at].digest}
+    if not differing:
+        return frozenset()
+    mine, yours = _by_line(ours.values()), _by_line(theirs.values())
+    return frozenset(at for at in differing if all(_times(side[at]) > 1 for side in (mine, yours)))
+
+
+def _times(line: _Line) -> int:
+    return sum(1 for value in line[1] if value.role is Role.MEASUREMENT)
 
 
 def _results(line: _Line) -> tuple[str, ...]:

@@ -30,20 +30,26 @@ def _words(text: str) -> frozenset[str]:
 _CLOCK = _words(
     "tottime cumtime percall utime stime"
     " time times timing timings timer timers elapsed runtime runtimes walltime wallclock wall clock latency latencies"
-    " duration durations dur took takes spent uptime ttft tpot stopwatch timedelta cputime usertime realtime"
-    " zeit dauer laufzeit trainingszeit trainingsdauer gesamtzeit gesamtdauer rechenzeit verstrichen vergangen"
-    " durée temps écoulé écoulée tiempo duración transcurrido transcurridos duração время"
+    " duration durations dur took takes spent uptime ttft tpot itl e2el stopwatch timedelta cputime usertime realtime"
+    " cputimes cput zeit dauer laufzeit trainingszeit trainingsdauer gesamtzeit gesamtdauer rechenzeit verstrichen"
+    " vergangen durée duree temps écoulé écoulée tiempo duración duracion transcurrido duração время"
 )
 _ALONE = _words("time times duration durations")  # without another word, they may also be a column of the data
 _ESTIMATE = _words("eta remaining etc")  # of a time that is still to come: it may be longer than the run
-_PROCESSED = _words("paths traces reads bars toks ess sims games sent sents gens")
+_PROCESSED = _words(
+    "paths traces reads bars toks ess sims games sent sents gens draws docs rays volumes evals likelihood inferences"
+    " sweeps props nodes rollouts"
+)
 """What a program does so many of in a second, which may be whose quantity it is elsewhere."""
 
 _RATE = _words(
     "throughput speedup rtf fps qps ips wps tps ups sps its bandwidth gbps mbps tflops gflops mflops mfu hfu"
-    " tokenspersecond"
+    " tokenspersecond gbs mbs algbw busbw"
 )
-_MEMORY = _words("memory mem cpumem gpumem ram vram rss vms uss pss hbm swap footprint maxrss")
+_MEMORY = _words(
+    "memory mem cpumem gpumem ram vram rss vms uss pss hbm swap footprint maxrss"
+    " speicher arbeitsspeicher memoria mémoire"
+)
 _METER = _words(  # of the machine; alone, most of these are no quantity of a training
     "util utilization utilisation watts watt kwh wh joules rpm emissions co2 loadavg"
 )
@@ -137,7 +143,10 @@ _OF_RUNS = _words(
     " gc garbage cell notebook experiment pipeline transform augmentation collate transfer h2d d2h h d copy torch"
     " tf jax python pytorch loop inner outer sanity check fetch prefetch queue get put one single"
     " date day tick full memory throughput latency wandb mlflow made written meta metadata tensorflow"
-    " solve solves solving solver solvers entraînement entrenamiento inférence inferencia étape"
+    " solve solves solving solver solvers entraînement entrenamiento inférence inferencia étape output outputs"
+    " parse parsing indexing search rerank explain explaining export exporting render rendering synch chunk chunks"
+    " volume volumes busy policy actor critic ppo selfplay mcts prices line lines"
+    " weights ann open opening backend backends mapping local evals module function func fn op kernel callable"
 )
 
 # A quantity of the data or the model. It decides, whatever else is in the name.
@@ -171,6 +180,7 @@ _PROCESS_METERS = _words("power energy temperature temp clock fan freq frequency
 _PARTS = _words(
     "cpu cpus gpu gpus cuda ram disk nvml smi core cores system sm hbm pcie nvlink node host psu soc dram vm"
 )
+_PROCESSORS = _words("gpu gpus cpu cpus cuda nvml nvidia")
 _NOT_OF_MACHINES_ALONE = _words("system core cores node host sm soc")
 """Parts that much else has: ``core_temp`` and ``system_load`` may be of a reactor or a grid, ``soc`` of a battery."""
 
@@ -193,7 +203,7 @@ _ALSO_IN_RECORDINGS = _words(
 
 _OF_REQUESTS = _words("request requests stage phase section sections")
 
-_LINKS = _words("per of to for in since until between until_ from during by over after before")
+_LINKS = _words("per vs versus of to for in since until between until_ from during by over after before")
 _SPEEDS = _words("speed rate pace velocity dt")
 """Quantities that are a measurement of a computation, and of anything else a result."""
 _QUANTITIES = _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _BYTES | _SPEEDS | _PROCESS_METERS | UNITS.keys()
@@ -246,6 +256,16 @@ class Meaning:
     def is_result(self) -> bool:
         """Whether a value of this name is a result, whatever it is."""
         return self.of is _Of.RESULT
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it is a time, a rate, or what a machine has of, though a value may show that it is not."""
+        return self.of in (_Of.DURATION, _Of.RATE, _Of.AMOUNT)
+
+    @property
+    def is_name(self) -> bool:
+        """Whether a value of this name is what a run is called, whatever it is."""
+        return self.of is _Of.NAME
 
     @property
     def is_of_machine(self) -> bool:
@@ -329,10 +349,12 @@ def meaning_of(name: str) -> Meaning:
     if not parts:
         return NOTHING
     while len(parts) > 1 and _says_nothing(parts[-1]):
-        parts[-2:] = [parts[-2] + parts[-1]]
+        parts[-2:] = [_whose(parts[-2], parts[-1], len(parts) == 2) + parts[-1]]
     if len(parts) > 1 and parts[-1] in _IDS:
         parts[-2:] = [parts[-2] + parts[-1]]
     *parents, key = parts
+    if key in (["ts"], ["dur"]) and ["trace", "events"] in parents:
+        return Meaning(_Of.DURATION, units=(1e-6,))  # as profilers write what browsers show
     if key == ["threads"] and len(parents) == 1 and not _MONITORS.isdisjoint(parents[0]):
         return Meaning(_Of.AMOUNT)  # a column of system.csv
     above_it = parents[-1] if parents else []
@@ -342,6 +364,8 @@ def meaning_of(name: str) -> Meaning:
         return Meaning(_Of.DURATION)  # since its start: https://gymnasium.farama.org, RecordEpisodeStatistics
     if parents and set(parents[-1]) & _CLASS_METRICS and len(key) == 1 and key[0] in UNITS.keys() | {"wall", "clock"}:
         return _DATA
+    if parents and parents[-1][-1] in _PROCESSORS and not _PROCESS_METERS.isdisjoint(key[:1]):
+        return Meaning(_Of.AMOUNT)  # gpu.temp_c
     meaning = _of_words(key)
     if meaning.of is _Of.ESTIMATE and above_it and _is_of_runs(above_it):
         return replace(meaning, sure=True)  # iterations[3].remaining_time
@@ -353,6 +377,24 @@ def meaning_of(name: str) -> Meaning:
 
 _OF_PARTS = _words("timings timing timers runtimes")
 """What a group of times is called that has the name of a part of the computation for each."""
+
+
+def _whose(owner: list[str], key: list[str], is_file: bool) -> list[str]:
+    """Return the words of what stands before a key that has no more than a unit or a statistic."""
+    if (UNITS.keys() | _BYTES).isdisjoint(key):
+        return owner
+    if owner[0] in _NAMED_PARTS:
+        return owner[:1]  # function augment, self_ms
+    if is_file and not _GENERIC.isdisjoint(owner):
+        return [word for word in owner if word in _KNOWN]  # llm_log.ms
+    return owner if key[-1] in _SHORT_UNITS else [word for word in owner if word not in _WITHOUT_TIME]  # loss.seconds
+
+
+_GENERIC = _words("log logs metrics stats report results summary profile profiling timing timings bench benchmark perf")
+"""What a file is called whatever is in it."""
+
+_NAMED_PARTS = _words("function func fn module op operation kernel layer callable")
+"""The columns of a table of times that have the names of what took them."""
 
 
 def _by_parent(meaning: Meaning, key: list[str], parent: list[str]) -> Meaning:
@@ -390,6 +432,8 @@ def _of_words(key: list[str]) -> Meaning:
         return Meaning(_Of.NAME) if known.isdisjoint(_CHOSEN) else RESULT
     if key[-1] == "guid" and known.isdisjoint(_CHOSEN | _OF_DATA):
         return Meaning(_Of.NAME)
+    if key == ["speed", "up"]:
+        return Meaning(_Of.RATE)
     if key in (["uuid"], ["v", "num"], ["run"]) or key[-1] in ("hostname", "nodename"):
         return Meaning(_Of.NAME)
     meaning = _rate(key) or _per(key)
@@ -444,6 +488,11 @@ def is_computation(name: str) -> bool:
     return bool(whose) and all(word in _OF_RUNS and word not in _WITHOUT_TIME for word in whose)
 
 
+def names_parts(column: str) -> bool:
+    """Return whether the cells of a column name parts of a program: ``function``."""
+    return column.strip().lower() in _NAMED_PARTS
+
+
 def is_digest(name: str) -> bool:
     """Return whether a name is that of a hash or a seed, which has no identifier in it."""
     return not _SEEDS.isdisjoint(words(name)) or bool(_HASH.search(name))
@@ -459,7 +508,7 @@ def _rate(key: list[str]) -> Meaning | None:
             return _DATA if key[:at] != ["ns"] else Meaning(_Of.RATE)  # of a simulation of molecules
         if key[at + 1] in UNITS:
             meaning = _modified(_Of.RATE, [word for word in key[:at] if word not in _PROCESSED])
-            of_matter = any(len(word) == 1 and word not in "bs" for word in key[:at])  # L/min, g/s, K/s
+            of_matter = len(key[at - 1]) == 1 and key[at - 1] not in "bs"  # L/min, g/s, K/s
             return replace(meaning, sure=meaning.sure and not of_matter)
     return None
 
@@ -474,6 +523,11 @@ def _per(key: list[str]) -> Meaning | None:
     return None
 
 
+_BEFORE_ITS_OWNER = _words(
+    "throughput latency fps temps durée duree tiempo duración duracion duração tempo memoria mémoire"
+)
+
+
 def _head(key: list[str]) -> tuple[str, list[str]]:
     """Return the word that says the quantity, and the words that say whose it is."""
     before, after = key, list[str]()
@@ -486,6 +540,8 @@ def _head(key: list[str]) -> tuple[str, list[str]]:
         before[at] in _NEUTRAL or before[at] in UNITS or before[at] in _BYTES
     ):  # fmt: skip
         at -= 1
+    if before[at] not in _HEADS and before[0] in _BEFORE_ITS_OWNER and _WITHOUT_TIME.isdisjoint(before):
+        at = 0  # throughput_img_s, tiempo_entrenamiento_s
     return before[at], before[:at] + before[at + 1 :] + after
 
 
@@ -540,6 +596,8 @@ def _of_date(others: list[str]) -> Meaning:
 
 def _of_clock(head: str, others: list[str], units: tuple[float, ...]) -> Meaning | None:
     meaning = _modified(_Of.DURATION, others, units)
+    if head in ("cputime", "cput"):
+        meaning = replace(meaning, summed=True)
     if head == "spent" and others and set(others) <= _NEUTRAL - _CLOCK - UNITS.keys():
         return replace(meaning, sure=False)  # total_spent may be money
     owners = set(others) - _NEUTRAL - UNITS.keys()
@@ -567,9 +625,11 @@ def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
         last in ("id", "ident", "number", "num", "no") and len(key) > 1 and key[-2] in _NUMBER_OF_RUN
     ):
         return Meaning(_Of.NUMBER)
+    if last == "s" and len(key) > 1 and key[-2] in _BYTES:
+        return _modified(_Of.RATE, key[:-2])  # read_mb_s
     if last in UNITS:
         whose = [word for word in key if word not in UNITS and word not in _NEUTRAL]
-        if last in _SHORT_UNITS and (not whose or not set(whose) <= _OF_RUNS | _PARTS):
+        if last in _SHORT_UNITS and "total" not in key and (not whose or not set(whose) <= _OF_RUNS | _PARTS):
             return None
         if set(whose) & _WITHOUT_TIME and set(key).isdisjoint(_CLOCK):
             return None  # loss_s of a student, val_loss_min
@@ -643,7 +703,7 @@ RANDOM_NAME = re.compile(r"(?<=\bT_)[0-9a-f]{5}(?=_|\b)|(?<=altair-viz-)[0-9a-f]
 """Names that pandas and Altair make up for the parts of a page."""
 
 _TEMPORARY = re.compile(
-    r"(?<=/tmp/)[A-Za-z][\w.]*?[-_.](?=[A-Za-z_]*\d+[A-Za-z_])(?:\w{6}|\w{8})\b|(?<=/)psm_[0-9a-f]{8}\b"
+    r"(?<=/tmp/)[A-Za-z][\w.]*?[-_.](?=[A-Za-z_]*\d+[A-Za-z_])\w{4,12}\b|(?<=/)psm_[0-9a-f]{8}\b"
     r"|(?:^|(?<=[/\\]))(?:tmp|temp)[-_.]?(?=[A-Za-z_]*[0-9])[A-Za-z0-9_]{6,12}\b|(?<=[/\\])tmp[a-z0-9_]{8}\b"
     r"|(?<=[/\\])(?:torchelastic|pymp|ray|joblib_memmapping_folder"
     r"|torchinductor|ipykernel|wandb)[-_][\w-]+(?:(?<=[\w-]{8})/listener-\w{8}\b)?"

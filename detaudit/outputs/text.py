@@ -351,7 +351,7 @@ _EXTREME = re.compile(
     r"( was| is)?",
     re.IGNORECASE,
 )
-_OF_MACHINES = ("power", "temp", "temperature", "fan", "clock")
+_OF_MACHINES = ("power", "temp", "temperature", "fan", "clock", "load")
 """What machines have as data do: beside what only a machine has, it is of that."""
 
 _CAPTION = re.compile(r"[\s\[]*[0-9:.,]+\s*-->\s*[0-9:.,]+")
@@ -403,6 +403,8 @@ _OF_TIME = re.compile(
     r"(?:time\b)?"
 )
 """What follows after a share of a time that was measured."""
+
+_WHERE_TIME_GOES = re.compile(r"\btime (?:goes|went|is spent|spent)\b|\b(?:profile|breakdown)\b", re.IGNORECASE)
 
 _FINISHED = re.compile(
     r"\b(?:done|finish\w*|complet\w*|train\w*|fit|fitted|ready|load\w*|sav\w*|took|ran|run|compil\w*|built|build"
@@ -660,7 +662,8 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
         or line[end : end + 1] == "/"
         or line[start - 1 : start] == "/"
     )
-    if unit == "%" and _OF_TIME.match(line, end):
+    shares = _WHERE_TIME_GOES.search(line, 0, start) and measurements.is_computation(label.rpartition(":")[2])
+    if unit == "%" and (shares or _OF_TIME.match(line, end)):
         meaning = meaning_of(_SHARE)
     of_total = bool(_OF_TOTAL.match(line, end) or _TOTAL.search(line, 0, start))
     few = meaning is NOTHING and is_integer and (of_total or digits[1] - digits[0] < 3)
@@ -874,7 +877,9 @@ def _table(
     """Return the names of the columns of a row, which may have an index without a name, None if none are known."""
     if leading and leading[0]:  # names of texts may have only one blank between them
         return next((known[count] for count in range(columns, len(slots) - 1, -1) if count in known), None)
-    found = known.get(columns) or (known.get(columns - 1) if columns == len(slots) else None)
+    found = known.get(columns) or (known.get(columns - 1) if columns == len(slots) or slots[-1].rules else None)
+    if found is None and leading and columns + 1 in known:
+        return known[columns + 1][:-1]  # the last one is that of the text
     if found is None and slots[-1].rules:  # and cells that are empty
         wider = [cells for count, cells in known.items() if count > columns]
         found = next(
@@ -898,9 +903,12 @@ def _below(headers: Iterable[tuple[_Cell, ...]], slots: tuple[_Slot, ...], lengt
 _SHIFTED = 2
 """Characters by which a column may be shifted, because a name before it is wider than its column."""
 
-_PERCENT = re.compile(r"%|(?:percent(?:age)?|pct|share)\s*(?:%|\(%\))?", re.IGNORECASE)
+_PERCENT = re.compile(r"%|(?:percent(?:age)?|pct|share)\s*(?:%|\(%\))?|increment", re.IGNORECASE)
 _SHARE = "utilization"
-"""What the percentages beside a column of times are called."""
+"""What is said of the percentages beside a column of times, and of the increments of memory."""
+
+
+_UNBRACKETED = re.compile(r" (?![(\[])")
 
 
 def _of_row(
@@ -910,7 +918,7 @@ def _of_row(
     if not leading:
         return _labeled(slots, columns, length)
     # The name of the last column, which is that of the text, may follow after one blank.
-    cells = (*columns[:-1], replace(columns[-1], name=columns[-1].name.partition(" ")[0]))
+    cells = (*columns[:-1], replace(columns[-1], name=_UNBRACKETED.split(columns[-1].name)[0]))
     numbered = leading[0] > 0
     named = _labeled(tuple(slots[index] for index in leading), cells, length, from_right=numbered)
     labeled = dict(zip(leading, named, strict=True))

@@ -19,7 +19,7 @@ from detaudit.outputs import measurements
 from detaudit.outputs.compare import LOG
 from detaudit.outputs.text import FileLine, FileLines
 from detaudit.runs import formats
-from detaudit.runs.formats import BROKEN, NUMBER, TEXT, Format, Part, Rows, UnusableError, apart, check_unpacked
+from detaudit.runs.formats import BROKEN, NUMBER, PIXELS, TEXT, Format, Part, Rows, UnusableError, apart, check_unpacked
 from detaudit.runs.formats.floats import Extremes, Total
 
 MOST_VALUES = 20_000
@@ -296,7 +296,8 @@ class _Values:
         named = part.dtype == TEXT and 0 < len(part.text) <= _LONGEST_WORD and not measurements.is_digest(part.name)
         if named and role in (Role.RESULT, Role.IDENTIFIER):
             text = measurements.masked(part.text, self._facts)
-            if role is Role.RESULT or (text != part.text and text.strip(measurements.MASK)):
+            of_key = role is Role.IDENTIFIER and measurements.meaning_of(self._of(part.name)).is_name
+            if role is Role.RESULT or (not of_key and text != part.text and text.strip(measurements.MASK)):
                 role, data = Role.RESULT, Digested(_digest(text))
         self._keep(part, data, role)
 
@@ -363,6 +364,8 @@ class _Values:
                 return self._noted(part.name, measurements.role(self._of(part.name), part.text, self._facts))
             # Many values in one, of which only the name and those before them are known.
             return self._series.get(_series(_BLOCK.sub("", part.name))) or Role.RESULT
+        if part.name == PIXELS and measurements.meaning_of(self._stem).is_measured:
+            return Role.OPEN  # step_time.png
         if not self.may_be_measured(part):
             return Role.RESULT
         if data.extremes is None:

@@ -31,6 +31,9 @@ MOST_RATIO = 100
 MOST_DIMENSIONS = 64
 MOST_DEPTH = 200
 
+PIXELS = "pixels"
+"""The name of the part of a picture that is drawn."""
+
 BROKEN = (
     ArithmeticError,
     AttributeError,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
-from detaudit.runs.formats import PIECE, Part, documents, pieces, unique
+from detaudit.runs.formats import PIECE, PIXELS, Part, documents, pieces, unique
 from detaudit.runs.formats import values as single
 
 MOST_BYTES = 256 * 2**20
@@ -62,7 +62,7 @@ def _png(path: Path) -> Iterator[Part]:
         _exactly(file, len(_PNG))
         for is_pixels, chunks in itertools.groupby(_chunks(file, path.stat().st_size), lambda one: one[0] == "IDAT"):
             if is_pixels:
-                yield Part("pixels", _inflated(data for _, data in chunks))
+                yield Part(PIXELS, _inflated(data for _, data in chunks))
             else:
                 for kind, data in chunks:
                     yield from _chunk(kind, data)
@@ -128,7 +128,7 @@ def _jpeg(path: Path) -> Iterator[Part]:
             if mark[0] != 0xFF:
                 raise ValueError("it has no marker where one should be")
             if mark[1] == start_of_scan:
-                yield Part("pixels", pieces(file))
+                yield Part(PIXELS, pieces(file))
                 return
             data = _exactly(file, max(0, int.from_bytes(_exactly(file, 2), "big") - 2))
             if mark[1] != comment:
@@ -195,7 +195,7 @@ def bmp_parts(path: Path) -> Iterator[Part]:
     """See Format.parts."""
     with path.open("rb") as file:
         yield single.opaque("header", _exactly(file, 54))
-        yield Part("pixels", pieces(file))
+        yield Part(PIXELS, pieces(file))
 
 
 def is_tiff(head: bytes, path: Path) -> bool:

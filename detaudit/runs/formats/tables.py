@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from detaudit.outputs.measurements import names_a_run, says_nothing
+from detaudit.outputs.measurements import names_a_run, names_parts, says_nothing
 from detaudit.runs.formats import Part, apart, documents, unique
 from detaudit.runs.formats import values as single
 from detaudit.runs.formats.libraries import BINARY, LITERAL
@@ -90,8 +90,13 @@ class _Names:
         if not label:
             return self[index]
         if column:
-            return f"{label}, {self[index]}"
+            return f"{_kind(self._columns[at])}{label}, {self[index]}"
         return label if len(self._columns) == 2 else f"{label}, value {index}"
+
+
+def _kind(column: str) -> str:
+    """Return what the cells of a column are, before their names, if it says so in a word: ``function augment``."""
+    return f"{column} " if names_parts(column) else ""
 
 
 def _label(row: Row, column: str = "") -> str:
