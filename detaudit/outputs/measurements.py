@@ -115,7 +115,7 @@ _NEUTRAL = _words(
     " instant instantaneous tensor array np numpy float float32 float64 int item scalar secs seconds first"
     " since per with percent pct percentage ratio allocated reserved free available cached active inactive start end"
     " metric metrics stats stat info list breakdown factor history log logs results result summary perf performance"
-    " draw drawn effective repr global curr histogram hist distribution percentiles quantiles"
+    " draw drawn effective repr table tables global curr histogram hist distribution percentiles quantiles"
 )
 
 # A computation and what runs it: a time, a rate or memory of these was measured.

@@ -16,6 +16,7 @@ _SETS = {"set", "frozenset"}
 _SET_METHODS = {"union", "intersection", "difference", "symmetric_difference", "copy"}
 _KEEP_ORDER = {"list", "tuple", "enumerate", "iter", "zip", "map", "filter", "deque"}
 _KEEP_ORDER_METHODS = {"join", "fromkeys", "extend"}
+_BY_KEY = {"sorted", "min", "max"}
 _FORGET_ORDER = {"sorted", "set", "frozenset", "len", "min", "max", "any", "all", "Counter"}
 _HANDS_ON = {"list", "tuple", "map", "filter"}
 """Calls that keep the elements and nothing else: within one of _FORGET_ORDER their order is forgotten too."""
@@ -259,11 +260,25 @@ class Reader:
             case ast.Starred():
                 return not self.forgotten(self._parents[parent])
             case ast.Call(func=ast.Name(id=name)):
-                return node is not parent.func and name in _KEEP_ORDER and not self.forgotten(parent)
+                keeps = name in _KEEP_ORDER and not self.forgotten(parent)
+                return node is not parent.func and (keeps or self._has_ties(parent))
             case ast.Call(func=ast.Attribute(attr=name)):
                 return node is not parent.func and name in _KEEP_ORDER_METHODS
             case ast.Attribute(attr="pop"):
                 return isinstance(self._parents[parent], ast.Call)
+            case _:
+                return False
+
+    def _has_ties(self, call: ast.AST) -> bool:
+        """Return whether a call orders by a key that several elements may have, which stay in the order they came in.
+
+        So do ``max(set(votes), key=votes.count)`` and ``sorted(list(set(words)), key=counts.get)``.
+        """
+        match call:
+            case ast.Call(func=ast.Name(id=name), keywords=keywords) if name in _BY_KEY:
+                return any(one.arg == "key" and not _is_unique(one.value) for one in keywords)
+            case ast.Call(func=ast.Name(id=name)):
+                return name in _HANDS_ON and self._has_ties(self._parents[call])
             case _:
                 return False
 
@@ -285,6 +300,16 @@ class Reader:
                 return True
             case _:
                 return False
+
+
+def _is_unique(key: ast.expr) -> bool:
+    """Return whether no two elements have the same key: it is the element itself, or has it in it."""
+    match key:
+        case ast.Lambda(args=ast.arguments(args=[ast.arg(arg=name)]), body=body):
+            parts = body.elts if isinstance(body, ast.Tuple) else [body]
+            return any(isinstance(part, ast.Name) and part.id == name for part in parts)
+        case _:
+            return isinstance(key, ast.Name) and key.id in ("str", "repr", "int", "float", "hash", "id")
 
 
 def waiting(node: ast.expr | None) -> ast.Call | None:

@@ -70,6 +70,8 @@ def test_a_set_that_each_call_passes_to_a_parameter(parameters: str, call: str) 
     "text",
     [
         "x = sorted(set(words))",
+        "x = sorted(set(words), key=str)",
+        "x = sorted(set(words), key=lambda w: (-counts[w], w))",
         "done, left = wait(jobs)\nfor job in left: f(job)",
         "ready, left = ray.wait(jobs)\nfor job in ready: f(job)",
         "code, text = process.wait()\nfor word in text: f(word)",
@@ -102,6 +104,19 @@ def test_a_set_that_each_call_passes_to_a_parameter(parameters: str, call: str) 
 )
 def test_an_order_that_is_forgotten_or_fixed(text: str) -> None:
     assert at(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = max(set(votes), key=votes.count)",
+        "x = sorted(set(words), key=counts.get, reverse=True)[:9]",
+        "x = sorted(list(set(words)), key=lambda w: counts[w])",
+        "x = min({f(w) for w in words}, key=len)",
+    ],
+)
+def test_elements_with_the_same_key_stay_in_the_order_of_the_set(text: str) -> None:
+    assert at(text) == [1]
 
 
 def test_a_text_that_python_warns_about_is_read_without_warnings() -> None:
