@@ -604,11 +604,12 @@ class Runner:
         for process in processes:
             for line in process.wrote:
                 wrote[line.path] = min(line.at, wrote.get(line.path, line.at))
+        rewritten = {change.path for change in changes.files if not change.added_only}
         lines = [
             (line.path, log.display_path(line.file, spec.cwd) if line.file else "", line.line)
             for process in processes
             for line in sorted(process.read, key=lambda line: line.at)
-            if line.at <= wrote.get(line.path, line.at)
+            if line.at <= wrote.get(line.path, line.at) and not (line.changed and line.path in rewritten)
         ]
         out, cwd = os.path.realpath(self._settings.out) + os.sep, os.path.realpath(spec.cwd)
         stays = []

@@ -241,12 +241,13 @@ class Left(Line, frozen=True, tag="left"):
 
 
 class Read(Line, frozen=True, tag="read"):
-    """A line of the script read a file that an earlier run wrote."""
+    """A line of the script read a file that an earlier run wrote; ``changed``: another process of this run wrote it."""
 
     path: str
     file: str
     line: int
     at: int
+    changed: bool = False
 
 
 class Data(Line, frozen=True, tag="data"):

@@ -1,6 +1,7 @@
 """State that a run leaves for the next: one run more starts without it, and it comes back however that ends."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -89,6 +90,16 @@ def test_reads_of_other_programs_are_seen_too(at_home: Home) -> None:
     code, group = at_home.audit("--runs", "2")
     (read,) = group["left_state"]["reads"]
     assert (code, read["path"], read["line"]) == (1, "cache.txt", 0)
+
+
+@pytest.mark.parametrize(("how", "reads"), [(">", False), (">>", True)])
+def test_what_a_program_of_the_same_run_wrote_anew_is_not_of_an_earlier_one(
+    at_home: Home, how: str, reads: bool
+) -> None:
+    program = f"import subprocess, training\nsubprocess.run('echo 7 {how} numbers.txt', shell=True, check=True)\n"
+    at_home.write("train.py", program + "training.train(seed=len(open('numbers.txt').read()))\n")
+    done = at_home.run("train.py", "--runs", "2", env=at_home.env())
+    assert ("leftover-files-read" in json.dumps(done.json)) is reads
 
 
 def test_a_pure_cache_is_a_note(at_home: Home) -> None:

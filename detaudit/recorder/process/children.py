@@ -110,7 +110,9 @@ class _Outputs:
 
     def __init__(self, recorder: Recorder, logs: str) -> None:
         self._sink = recorder.sink
-        searched, listed, known = _told(os.path.join(os.path.dirname(logs), wire.KNOWN_FILES))
+        told = os.path.join(os.path.dirname(logs), wire.KNOWN_FILES)
+        searched, listed, known = _told(told)
+        self._since = _changed_ns(told)  # just before the run
         searched = [os.path.realpath(folder) + os.sep for folder in searched or [os.getcwd()]]
         self._cwd = searched[0]
         self._devices = {folder: os.stat(folder).st_dev for folder in searched if os.path.isdir(folder)}
@@ -222,7 +224,9 @@ class _Outputs:
         del self.unread[path]
         user_frame = frames.user_frame(frame)
         file, line = frames.location(user_frame) if user_frame is not None else ("", 0)
-        self._sink.write({"k": "read", "path": path, "file": file, "line": line, "at": time.monotonic_ns()})
+        changed = _changed_ns(path) > self._since > 0
+        read = {"k": "read", "path": path, "file": file, "line": line, "changed": changed, "at": time.monotonic_ns()}
+        self._sink.write(read)
 
     def opens(self, file: str) -> None:
         """Note that a file is about to be read: data, if this process did not write it before."""
@@ -280,6 +284,15 @@ class _Outputs:
             self._sink.write(line)
         elif self._lines[seen] == _MOST + 1:
             self._sink.write({"k": "wrote", "path": "", "spent": True, "seen": seen})
+
+
+def _changed_ns(path: str) -> int:
+    """Return when a file was last changed, in nanoseconds since 1970; 0 if it is not there."""
+    try:
+        return os.stat(path).st_ctime_ns
+    except OSError as error:
+        guard.pass_on(error)
+        return 0
 
 
 def _told(path: str) -> tuple[list[str], list[str], list[str]]:
