@@ -30,9 +30,9 @@ def _words(text: str) -> frozenset[str]:
 _CLOCK = _words(
     "tottime cumtime percall utime stime"
     " time times timing timings timer timers elapsed runtime runtimes walltime wallclock wall clock latency latencies"
-    " duration durations dur took takes spent uptime ttft tpot itl e2el stopwatch timedelta cputime usertime realtime"
-    " cputimes cput zeit dauer laufzeit trainingszeit trainingsdauer gesamtzeit gesamtdauer rechenzeit verstrichen"
-    " vergangen durée duree temps écoulé écoulée tiempo duración duracion transcurrido duração время"
+    " duration durations dur took takes spent uptime ttft tpot itl e2el stopwatch timedelta cputime usertime"
+    " realtime cputimes cput toc zeit dauer laufzeit trainingszeit trainingsdauer gesamtzeit gesamtdauer rechenzeit"
+    " verstrichen vergangen durée duree temps écoulé écoulée tiempo duración duracion transcurrido duração время"
 )
 _ALONE = _words("time times duration durations")  # without another word, they may also be a column of the data
 _ESTIMATE = _words("eta remaining etc")  # of a time that is still to come: it may be longer than the run
@@ -47,7 +47,7 @@ _RATE = _words(
     " tokenspersecond gbs mbs algbw busbw"
 )
 _MEMORY = _words(
-    "memory mem cpumem gpumem ram vram rss vms uss pss hbm swap footprint maxrss"
+    "memory mem cpumem gpumem ram vram rss vms uss pss hbm hwm swap footprint maxrss"
     " speicher arbeitsspeicher memoria mémoire"
 )
 _METER = _words(  # of the machine; alone, most of these are no quantity of a training
@@ -115,6 +115,7 @@ _NEUTRAL = _words(
     " instant instantaneous tensor array np numpy float float32 float64 int item scalar secs seconds first"
     " since per with percent pct percentage ratio allocated reserved free available cached active inactive start end"
     " metric metrics stats stat info list breakdown factor history log logs results result summary perf performance"
+    " de del du des la le pure only steady net gross"
     " draw drawn effective repr table tables global curr histogram hist distribution percentiles quantiles"
 )
 
@@ -146,6 +147,8 @@ _OF_RUNS = _words(
     " solve solves solving solver solvers entraînement entrenamiento inférence inferencia étape output outputs"
     " parse parsing indexing search rerank explain explaining export exporting render rendering synch chunk chunks"
     " volume volumes busy policy actor critic ppo selfplay mcts prices line lines"
+    " ejecución ejecucion exécution preproc postproc nms net featurize executor jvm scan scans slice slices patch"
+    " patches tile tiles doc docs document documents page pages case cases"
     " weights ann open opening backend backends mapping local evals module function func fn op kernel callable"
 )
 
@@ -167,7 +170,7 @@ _OF_DATA = _words(
     " mae rmse mse mape smape error errors err residual residuals"
     " miles mile km kilometers kilometres meter meters metre metres m cm mm feet ft knots rad radians deg degrees"
     " beats breaths revolutions rotations dollars usd eur liters litres gallons kg grams people vehicles"
-    " cars passengers goals spikes photons counts tau rt roi"
+    " cars passengers goals spikes photons counts tau roi"
 )
 
 _ESTIMATED = _words("bootstrap bootstrapped posterior credible confidence")
@@ -335,6 +338,9 @@ _QUANTITIES_OF_CJK = {
     **dict.fromkeys(("显存", "顯存", "内存", "記憶體", "メモリ", "메모리"), "memory"),
 }
 
+_REACTION = Meaning(_Of.DURATION, sure=False, by_parent=True)
+"""Of a runtime, a reaction time or a reverberation time, also with a unit; of whole numbers, a reaction time."""
+
 _IDS = (["id"], ["uuid"], ["ident"])
 
 
@@ -364,6 +370,8 @@ def meaning_of(name: str) -> Meaning:
         return Meaning(_Of.DURATION)  # since its start: https://gymnasium.farama.org, RecordEpisodeStatistics
     if parents and set(parents[-1]) & _CLASS_METRICS and len(key) == 1 and key[0] in UNITS.keys() | {"wall", "clock"}:
         return _DATA
+    if parents[:1] == [["benchmarks"]] and any(parent[0] == "stats" for parent in (*parents, key)):
+        return Meaning(_Of.DURATION)  # https://pytest-benchmark.readthedocs.io
     if parents and parents[-1][-1] in _PROCESSORS and not _PROCESS_METERS.isdisjoint(key[:1]):
         return Meaning(_Of.AMOUNT)  # gpu.temp_c
     meaning = _of_words(key)
@@ -441,10 +449,16 @@ def _of_words(key: list[str]) -> Meaning:
         return meaning
     if key[-2:] in (["load", "average"], ["load", "avg"]):
         return Meaning(_Of.AMOUNT)
-    if key[:2] in (["perf", "counter"], ["process", "time"]):
+    if key == ["t"]:
+        return Meaning(_Of.DURATION, sure=False)
+    if key[-1] == "rt" or key[:1] == ["rt"]:
+        return _REACTION
+    if key[:2] in (["perf", "counter"], ["process", "time"], ["monotonic", "ns"]):
         return Meaning(_Of.DURATION, units=(1.0, 1e-9) if "ns" in key else _NO_UNIT)  # of the module time
     head, others = _head(key)
     meaning = _of_head(head, others, key)
+    if key[:2] == ["since", "start"] or {"ctx", "switches"} <= known or {"context", "switches"} <= known:
+        return Meaning(_Of.DURATION if "since" in known else _Of.AMOUNT)
     return meaning or (_DATA if known & _OF_DATA or (known & _ESTIMATED and known & _STATISTICS) else RESULT)
 
 
@@ -479,7 +493,12 @@ _PROGRESS = _words("progress done complete completed finished downloaded loaded 
 
 def is_of_memory(name: str) -> bool:
     """Return whether a name of so many bytes says that they are of memory or of a disk: ``reserved after fit``."""
-    return not _RESERVED.isdisjoint(words(name))
+    return not _RESERVED.isdisjoint(words(name)) and not meaning_of(name).of_data
+
+
+def is_of_computation(name: str) -> bool:
+    """Return whether a name may be of a part of a computation or a machine, whatever quantity of it: ``fold``."""
+    return all(word in _OF_RUNS or word in _NEUTRAL or word in _PARTS for word in words(name))
 
 
 def is_computation(name: str) -> bool:
@@ -507,7 +526,7 @@ def _rate(key: list[str]) -> Meaning | None:
         if key[at + 1] in ("day", "days"):
             return _DATA if key[:at] != ["ns"] else Meaning(_Of.RATE)  # of a simulation of molecules
         if key[at + 1] in UNITS:
-            meaning = _modified(_Of.RATE, [word for word in key[:at] if word not in _PROCESSED])
+            meaning = _modified(_Of.RATE, [word for word in key[:at] if word not in _PROCESSED | {"num", "sampled"}])
             of_matter = len(key[at - 1]) == 1 and key[at - 1] not in "bs"  # L/min, g/s, K/s
             return replace(meaning, sure=meaning.sure and not of_matter)
     return None
@@ -524,7 +543,7 @@ def _per(key: list[str]) -> Meaning | None:
 
 
 _BEFORE_ITS_OWNER = _words(
-    "throughput latency fps temps durée duree tiempo duración duracion duração tempo memoria mémoire"
+    "throughput latency fps rps qps temps durée duree tiempo duración duracion duração tempo memoria mémoire"
 )
 
 
@@ -625,8 +644,8 @@ def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
         last in ("id", "ident", "number", "num", "no") and len(key) > 1 and key[-2] in _NUMBER_OF_RUN
     ):
         return Meaning(_Of.NUMBER)
-    if last == "s" and len(key) > 1 and key[-2] in _BYTES:
-        return _modified(_Of.RATE, key[:-2])  # read_mb_s
+    if last == "s" and len(key) > 1 and key[-2] in _BYTES | _COUNTED:
+        return _modified(_Of.RATE, key[:-2])  # read_mb_s, samples_s
     if last in UNITS:
         whose = [word for word in key if word not in UNITS and word not in _NEUTRAL]
         if last in _SHORT_UNITS and "total" not in key and (not whose or not set(whose) <= _OF_RUNS | _PARTS):
@@ -639,6 +658,7 @@ def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
     return None
 
 
+_COUNTED = _words("samples images imgs tokens steps frames examples batches queries requests")
 _RESERVED = _MEMORY | _words("allocated reserved free tracemalloc")
 _OF_BYTES = _RESERVED | _PARTS | {"peak"}
 
@@ -703,7 +723,7 @@ RANDOM_NAME = re.compile(r"(?<=\bT_)[0-9a-f]{5}(?=_|\b)|(?<=altair-viz-)[0-9a-f]
 """Names that pandas and Altair make up for the parts of a page."""
 
 _TEMPORARY = re.compile(
-    r"(?<=/tmp/)[A-Za-z][\w.]*?[-_.](?=[A-Za-z_]*\d+[A-Za-z_])\w{4,12}\b|(?<=/)psm_[0-9a-f]{8}\b"
+    r"(?<=/)pytest-\d+\b|(?<=/tmp/)[A-Za-z][\w.]*?[-_.](?=[A-Za-z_]*\d+[A-Za-z_])\w{4,12}\b|(?<=/)psm_[0-9a-f]{8}\b"
     r"|(?:^|(?<=[/\\]))(?:tmp|temp)[-_.]?(?=[A-Za-z_]*[0-9])[A-Za-z0-9_]{6,12}\b|(?<=[/\\])tmp[a-z0-9_]{8}\b"
     r"|(?<=[/\\])(?:torchelastic|pymp|ray|joblib_memmapping_folder"
     r"|torchinductor|ipykernel|wandb)[-_][\w-]+(?:(?<=[\w-]{8})/listener-\w{8}\b)?"
@@ -922,6 +942,8 @@ def with_unit(meaning: Meaning, unit: str) -> Meaning:
         return Meaning(_Of.ESTIMATE)
     if meaning.of is _Of.RESULT and meaning.of_data:
         return RESULT
+    if meaning is _REACTION:
+        return replace(meaning, units=said.units)
     return replace(said, summed=meaning.summed)
 
 
@@ -1064,6 +1086,11 @@ def _clock(text: str) -> float | None:
         if all(unit.lower() in _SPAN_UNITS for _, unit in parts):
             return sum(float(number) * _SPAN_UNITS[unit.lower()] for number, unit in parts)
     return None
+
+
+def is_clock_text(text: str) -> bool:
+    """Return whether a text is a time or a duration, such as 0:01:02.5 or 1m2.5s."""
+    return _clock(text.strip()) is not None
 
 
 _SPAN_UNITS = {**UNITS, "m": 60.0}

@@ -292,14 +292,14 @@ _TOKEN = re.compile(
           (?:d|h|hr|hrs|hours?|m|mins?|minutes?|s|secs?|seconds?|ms)[ ,]{{0,2}}){{2,}}(?![\w:/])
       )
       | (?P<number>
-        (?:(?<![\w.])|(?<=[0-9]x)|(?<={_CJK}))(?<![A-Za-z_][-/.])(?<!\b[A-Za-z][0-9]/)(?P<sign>(?<![\w)\]])[+-])?
+        (?:(?<![\w.])|(?<=[0-9]x)|(?<={_CJK}))(?<![A-Za-z_][-/.@])(?<!\b[A-Za-z][0-9]/)(?P<sign>(?<![\w)\]])[+-])?
         (?:(?P<digits>[0-9]+,[0-9]{{1,2}}(?=\s?(?:{_UNITS})(?![\w/]))  # a comma before decimals
             |(?:{_NUMBER})(?:[eE][+-]?[0-9]+)?)(?P<suffix>[kKMGT](?![^\W\d_]))?
           (?P<unit>/\s?(?:{_UNITS})(?![\w/])|\s?(?:(?:[^\W\d_]+[ ])?[^\W\d_]+\s?/\s?(?:{_UNITS})(?![\w/])
-              |(?:{_UNITS})\s?/\s?[^\W\d_]+\b
+              |(?:{_UNITS})/\s?[^\W\d_]+\b|(?<=\s)(?:{_UNITS})\s/\s?[^\W\d_]+\b
               |[^\W\d_]+[ ]per[ ](?:{_UNITS})\b|(?:{_UNITS})[ ]per[ ][^\W\d_]+
               |[KMGTkmgt]?i?[Bb](?:ytes)?(?![\w/])|%)
-            |x(?!\w)|(?:{_UNITS}|°?C|[mk]?Wh?|[MG]Hz)(?![\w/^])
+            |x(?!\w)|(?:{_UNITS}|°?C|[mk]?Wh?|[MG]Hz)(?![\w/^])|\sW(?=\s/\s[0-9])
             |\s(?:{_UNITS}|fps|FPS)(?![\w/^])(?!\s*[:=]?\s*\.?[0-9])|\s?(?:{_UNITS_OF_CJK}))?
           (?:(?![^\W_])|(?<={_CJK}))
         | inf(?![\w]))
@@ -310,7 +310,7 @@ _TOKEN = re.compile(
         (?:ThreadPoolExecutor-[0-9]+_|asyncio_|(?:Fork|ForkServer|Spawn)PoolWorker-|LokyProcess-)[0-9]+\b
         | {_UUID} | (?<=/)version_[0-9]+\b | \bversion_[0-9]+(?=/)
         | (?<=/)(?:tmp|temp)[-_.]?(?=[a-z_]*[0-9])[a-z0-9_]{{6,12}}\b | (?<=/)tmp[a-z0-9_]{{8}}\b
-        | (?<!best[ ])(?<!Best[ ])(?:runs?|run[ _]name|run[ _]id|wandb)[ :=/'"]{{1,4}}
+        | (?<!best[ ])(?<!Best[ ])(?:[Rr]uns?|run[ _]name|run[ _]id|wandb)[ :=/'"]{{1,4}}
           (?P<run>[a-z]+-[a-z]+-[0-9]+|{_UUID}|[0-9a-f]{{32}}|(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]{{8}})\b
       )
       | (?P<iso_duration>PT[0-9.HMS]+(?![\w.]))
@@ -335,7 +335,7 @@ _WRAPPER = re.compile(r"(?<![^\W_])(?:tensor|array|np\.\w+|numpy\.\w+|float\w*|i
 _DELIMITER = re.compile(r"(?<=\w)[\"']\s+|[,;|│┃┆║()\[\]{}<>]|\s[-\u2013\u2014]\s|\s{2,}|\t|\. ")
 _SINCE_1970 = re.compile(r"[0-9]{10}(?:[0-9]{3}|\.[0-9]+)$")
 _UNIT_IN_BRACKETS = re.compile(r"\s*[(\[](ms|s|secs?|seconds?|min|minutes?|h|hours?|MB|GB|MiB|GiB)[)\]]$")
-_LABEL_IN_BRACKETS = re.compile(r"(?<=\w)\s*[(\[]([^()\[\]]{2,20})[)\]]$")
+_LABEL_IN_BRACKETS = re.compile(r"(?<=\w)\s*[(\[]([^()\[\]]{1,20})[)\]]$")
 _AFTER_COUNT = re.compile(r"[\])]\s*[:=]\s*[(\[]?")  # eval_runtime [2]: (0.0214, 0.0259)
 _COLUMN = re.compile(r"\s{2,}|\t|[|│┃┆║,]")
 _RULE = re.compile("[|│┃┆║]")
@@ -404,6 +404,7 @@ _OF_TIME = re.compile(
 )
 """What follows after a share of a time that was measured."""
 
+_FASTER = re.compile(r"\s?(?:faster|slower|speed-?up)\b")
 _WHERE_TIME_GOES = re.compile(r"\btime (?:goes|went|is spent|spent)\b|\b(?:profile|breakdown)\b", re.IGNORECASE)
 
 _FINISHED = re.compile(
@@ -506,7 +507,7 @@ def _shape(line: str) -> _Shape:
             label = f"{summary} {label}"  # latency ms  p50 3.12  p95 4.80
         else:
             summary = ""
-        if before.strip() == ":" and token["unit"] and slots and slots[-1].meaning.of_data:
+        if before.strip() in (":", "=") and slots and _names_row(slots[-1], bool(token["unit"])):
             label = slots[-1].label  # predicted time of candidate 17: 23.4 ms
         if label.lower().split(" ")[-1] in _OF_MACHINES and any(slot.meaning.is_of_machine for slot in slots):
             label = f"gpu {label}"
@@ -535,6 +536,16 @@ def _shape(line: str) -> _Shape:
     if not row_of and not leading and (texts := _texts_in_row(line, slots)):
         leading, row_of = tuple(range(1, len(slots))), texts + len(slots) - 1
     return _Shape(words, spans, tuple(slots), _digest(words), _columns(line), row_of or len(leading), leading)
+
+
+def _names_row(slot: _Slot, has_unit: bool) -> bool:
+    """Return whether a whole number belongs to the name of what follows: ``RMSLE site 0: 0.812``, but ``fold 0: 3.1``.
+
+    What has a unit is of the same only if that is of the data.
+    """
+    if not slot.integer or not slot.label or not slot.meaning.is_result:
+        return False
+    return slot.meaning.of_data if has_unit else not measurements.is_of_computation(slot.label)
 
 
 def _open(parents: list[str], before: str) -> None:
@@ -662,9 +673,12 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
         or line[end : end + 1] == "/"
         or line[start - 1 : start] == "/"
     )
-    shares = _WHERE_TIME_GOES.search(line, 0, start) and measurements.is_computation(label.rpartition(":")[2])
+    busy = label.lower().endswith(("busy", "idle")) and measurements.is_computation(label)
+    shares = busy or (_WHERE_TIME_GOES.search(line, 0, start) and measurements.is_computation(label.rpartition(":")[2]))
     if unit == "%" and (shares or _OF_TIME.match(line, end)):
         meaning = meaning_of(_SHARE)
+    if unit in ("x", "%") and _FASTER.match(line, end):
+        meaning = meaning_of("speedup")
     of_total = bool(_OF_TOTAL.match(line, end) or _TOTAL.search(line, 0, start))
     few = meaning is NOTHING and is_integer and (of_total or digits[1] - digits[0] < 3)
     if of_total and unit == "W":

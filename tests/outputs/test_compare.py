@@ -249,3 +249,19 @@ def test_a_result_in_the_name_of_a_file_decides(mine: str, yours: str, kind: Out
     facts = RunFacts(started=1764000000.0, ended=1764000010.0)
     a, b = (Outputs(files=(file(name, Value("x", "1")),), facts=facts) for name in (mine, yours))
     assert [one.kind for one in compare.differences(a, b)] == ([kind] if kind else [])
+
+
+def test_rows_of_a_table_of_times_that_is_sorted_by_them_decide_nothing() -> None:
+    def table(*rows: str) -> File:
+        cells = [(f"line {number}", row) for number, row in enumerate(rows, 1)]
+        times = [
+            (f"{at}, {name}", f"{row} {name}", Role.MEASUREMENT) for at, row in cells for name in ("self", "total")
+        ]
+        lines = [(at, row, Role.RESULT) for at, row in cells]
+        return file("profile.txt", *(value(*one) for one in (*lines, *times)), by="text")
+
+    found = between(table("conv", "matmul"), table("matmul", "conv"))
+    assert [one.kind for one in found if one.at == "line 1"] == [OutputKind.AMBIGUOUS]
+    assert not any(one.decides for one in found)
+    lines = file("a.txt", value("line 1", "conv"), by="text"), file("a.txt", value("line 1", "matmul"), by="text")
+    assert all(one.decides for one in between(*lines))

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from detaudit.model.outputs import Role, RunFacts
+from detaudit.runs.values import read
 from tests.runs.formats.reading import SAMPLES, differing, is_refused_or_read, mutated, mutations, parts, written
 
 
@@ -108,6 +110,15 @@ def test_ids_in_an_svg_are_told_apart(tmp_path: Path) -> None:
     assert differing(one, written(tmp_path / "3", crossed)) == ["line 4"]
     named = image.format("legend", "p0123456789")
     assert differing(one, written(tmp_path / "4", named)) == ["line 2", "line 3", "line 4"]
+
+
+def test_a_plot_that_is_named_after_a_time_may_be_one_of_measurements(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.png", MADE["png"](b"\0\1\2", DATES[0]))
+    for name, role in (("step_time.png", Role.OPEN), ("throughput.png", Role.OPEN), ("survival_time.png", Role.RESULT)):
+        shown = path.rename(tmp_path / name)
+        roles = {one.name: one.role for one in read(shown, name, RunFacts(started=0.0, ended=1.0)).values}
+        assert roles["pixels"] is role
+        path = shown
 
 
 def test_pixels_count_however_they_are_compressed(tmp_path: Path) -> None:
