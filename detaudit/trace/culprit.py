@@ -37,6 +37,7 @@ from detaudit.model import (
     TensorPair,
 )
 from detaudit.notebooks.cells import code_of, location_of
+from detaudit.outputs.measurements import names_a_run
 from detaudit.runs.log import display_path
 from detaudit.runs.log_records import Line
 from detaudit.source import origins, randomness
@@ -589,6 +590,8 @@ def explain(pair: RunPair, finding: OpFinding | None, differs: Difference, known
         if fork is not None and fork.last is not None:
             return of_fork(fork, pair.differs, known)
     near = _differing(pair)
+    if differs.output is not None:
+        near = [one for one in near if not _names_runs(one)] or near
     if finding is not None and finding.how is How.ARGUMENT:
         return _of_number(finding, near, differs, known)
     if finding is not None and fitting(finding, known.sources):
@@ -638,6 +641,11 @@ def _differing(pair: RunPair) -> list[lines.Differing]:
         if len(variables) == _MOST_NEAR:
             break
     return sorted(variables, key=lambda one: one.order)
+
+
+def _names_runs(one: lines.Differing) -> bool:
+    """Return whether a variable has what its run is called, which may differ: a UUID."""
+    return all(side and names_a_run(side.name, side.text.strip("'\"")) for side in (one.a, one.b))
 
 
 def _digests(finding: OpFinding | None) -> tuple[str, str] | None:

@@ -205,6 +205,19 @@ def test_an_edit_that_fixes_it_is_shown(project: Project) -> None:
     assert "+ order = np.random.default_rng(0).random(50)" in done.out
 
 
+def test_what_a_run_is_called_is_no_culprit_of_a_result_that_differs(project: Project) -> None:
+    text = """
+        import json, random, uuid, training
+        name = uuid.uuid4().hex
+        training.train(seed=1)
+        score = random.Random().random()
+        json.dump({"run_id": name, "score": score}, open("metrics.json", "w"))
+        """
+    path = project.write("train.py", text)
+    found = project.detaudit("trace", "train.py", "--format", "json").json["culprit"]
+    assert (found["file"], found["line"]) == ("train.py", line_of(path, "Random()"))
+
+
 UNSUPPORTED = "error: detaudit trace does not support --stages\n"
 
 
