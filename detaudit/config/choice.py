@@ -192,6 +192,10 @@ _IN_KERNELS = (Cause.KERNEL, Cause.THREADS)
 """Causes inside operations: there a flag that matches certain lines too is no less suitable."""
 
 
+_BEYOND_FLAGS = frozenset({SourceKind.COMPLETION_ORDER, SourceKind.SHARED_GENERATOR, SourceKind.ENTROPY})
+"""What no flag changes that does not match it: it makes nobody wait, and no random number of the system another."""
+
+
 def fix_flags(
     catalogue: Iterable[Flag],
     cause: Cause,
@@ -216,8 +220,8 @@ def fix_flags(
     if matching:
         needed = {name for flag in matching for name in flag.requires}
         return _distinct(_sorted(matching, cause), (f for f in fit if f.id in needed and cause in f.causes))
-    if source is not None and source.kind in (SourceKind.COMPLETION_ORDER, SourceKind.SHARED_GENERATOR):
-        return ()  # no flag makes others wait
+    if source is not None and source.kind in _BEYOND_FLAGS:
+        return ()
     framework = _framework(op, frameworks) if op else ""
     suitable = _sorted((flag for flag in fit if _may_fix(flag, cause, source, framework)), cause)
     places = {name: index for flag in suitable[:1] for index, name in enumerate(flag.alternatives)}
