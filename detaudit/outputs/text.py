@@ -311,7 +311,7 @@ _TOKEN = re.compile(
         | {_UUID} | (?<=/)version_[0-9]+\b | \bversion_[0-9]+(?=/)
         | (?<=/)(?:tmp|temp)[-_.]?(?=[a-z_]*[0-9])[a-z0-9_]{{6,12}}\b | (?<=/)tmp[a-z0-9_]{{8}}\b
         | (?<!best[ ])(?<!Best[ ])(?:[Rr]uns?|run[ _]name|run[ _]id|wandb)[ :=/'"]{{1,4}}
-          (?P<run>[a-z]+-[a-z]+-[0-9]+|{_UUID}|[0-9a-f]{{32}}|(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]{{8}})\b
+          (?P<run>[a-z]+-[a-z]+-[0-9]+|{_UUID}|[0-9a-f]{{32}}|(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{{7}}|(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]{{8}})\b
       )
       | (?P<iso_duration>PT[0-9.HMS]+(?![\w.]))
       | (?P<named_date>
@@ -727,6 +727,13 @@ def _label(before: str, previous: str, depth: int) -> str:
     return " ".join(words)
 
 
+def _shown_label(slot: _Slot, line: str) -> str:
+    """Return a label as it is in its line, with the digits that a shape has not."""
+    label = slot.label.strip(_OPENERS)
+    at = line.translate(_ZEROS).rfind(label, 0, slot.start) if "0" in label else -1
+    return line[at : at + len(label)] if at >= 0 else label
+
+
 def _moves(slot: _Slot) -> bool:
     """Return whether what is drawn beside a value may be of another length in each run: a bar, or a rule around it."""
     return slot.counter or slot.kind != _NUMBERS or not (slot.result or slot.meaning is NOTHING)
@@ -1065,7 +1072,7 @@ class FileLines:
         bare = bool(self._label) and not any(map(str.isalpha, parsed.words))
         values: list[tuple[str, Role, str]] = []
         for slot, (role, text) in zip(parsed.slots, parsed.values, strict=True):
-            label = "" if slot.kind == _MASKED else slot.label.strip(_OPENERS)
+            label = "" if slot.kind == _MASKED else _shown_label(slot, parsed.text)
             if bare and not values and len(parsed.slots) > 1 and _SINCE_1970.match(text):
                 role = measurements.role("timestamp", text, self._facts)
             elif bare and not label and slot.kind == _NUMBERS:
@@ -1299,7 +1306,7 @@ class _Comparison:
                 kind = _KINDS[min(role, other_role, key=_RANK.index)]
                 if self._counted(kind):
                     continue
-                label = slot.label.strip(_OPENERS) if slot.kind != _MASKED else ""
+                label = _shown_label(slot, a.text) if slot.kind != _MASKED else ""
                 at = f"line {a.number}, {label}" if label else f"line {a.number}"
                 hidden = redact.is_secret(slot.label)
                 shown = (redact.HIDDEN, redact.HIDDEN) if hidden else _shown(text.strip(), other.strip())

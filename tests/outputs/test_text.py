@@ -260,6 +260,8 @@ def test_a_result_that_differs_among_them_is_found(name: str) -> None:
         ("1e-3", "1e-4", OutputKind.AMBIGUOUS, ("1e-3", "1e-4")),
         ("seed: 1764058353", "seed: 1764058453", OutputKind.VALUE, ("1764058353", "1764058453")),
         ("best 12 of 40", "best 13 of 40", OutputKind.VALUE, ("12", "13")),
+        ("class 12: recall@20=0.31", "class 12: recall@20=0.32", OutputKind.VALUE, ("0.31", "0.32")),
+        ("Best run 66de6b3", "Best run 27d12af", OutputKind.WORDS, ("Best run 66de6b3", "Best run 27d12af")),
         ("acc 0.93 ± 0.01", "acc 0.93 ± 0.02", OutputKind.VALUE, ("0.01", "0.02")),
         ("val_loss improved from 0.5 to 0.3", "val_loss improved from 0.5 to 0.4", OutputKind.VALUE, ("0.3", "0.4")),
     ],
@@ -748,3 +750,8 @@ def test_names_of_files_in_prose_are_compared_as_those_of_files_are() -> None:
     stamp = "saved to out/{}/model_{}.pt"
     assert serious(differences(stamp.format(1764058355, 1), stamp.format(1764058455, 1))) == []
     assert serious(differences(stamp.format(1764058355, 1), stamp.format(1764058455, 2))) != []
+
+
+def test_a_label_is_shown_with_the_digits_of_its_line() -> None:
+    assert [at for _, at, _ in serious(differences("s5: 0.41 m", "s5: 0.42 m"))] == ["line 1, s5"]
+    assert serious(differences("run 66de6b3 finished", "run 27d12af finished")) == []
