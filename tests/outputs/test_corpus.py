@@ -1,4 +1,4 @@
-"""What is said of output that was written by people who did not know the rules, and who know what each value is.
+"""What is said of output that was written without knowledge of the rules, and of which it is known what each value is.
 
 Each line of ``printed.jsonl`` and ``saved.jsonl`` has two texts, ``a`` and ``b``, which differ in what ``is`` a result
 or a measurement. What is ``said``, if that is something else, is a miss that is known; change it if it is mended.
