@@ -207,8 +207,13 @@ class _Comparison:
     def _pair(self, a: Entry, b: Entry, nth: int | None) -> None:
         ins = [i for i, (x, y) in enumerate(zip(a.op.ins, b.op.ins, strict=True)) if x[0] != y[0]]
         outs = [i for i, (x, y) in enumerate(zip(a.op.outs, b.op.outs, strict=False)) if x[0] != y[0]]
+        number = differing_number(a.op, b.op, ins) if outs or a.op.uninitialized else ""
         self._spread.add(a.op.step, takes=bool(ins), returns=bool(outs))
-        causes = [cause for i in ins for cause in self._tainted.get(_mark(a.op.ins[i]), ())]
+        written = bool(outs)
+        if number and not outs:
+            outs = [*range(len(a.op.outs))]  # of another size, which counts as soon as something is written to it
+        unread = [i for i, (digest, _) in enumerate(a.op.ins) if not digest]
+        causes = [cause for i in (*ins, *unread) for cause in self._tainted.get(_mark(a.op.ins[i]), ())]
         for digest, storage, complete in a.op.outs:
             if complete:
                 self._tainted.pop(_mark((digest, storage)), None)
@@ -216,14 +221,13 @@ class _Comparison:
             cause.returned = True
         if not outs:
             return
-        number = differing_number(a.op, b.op, ins)
         causes = causes or [cause for cause in self._candidates if number and cause.returned]
         for cause in causes:
             cause.spread = True
         if not causes and (number or not ins or not a.op.key):
             # The cause of operations that run in no order may be recorded after its consequence.
             finding = self._finding(a, b, ins, outs, number, nth)
-            causes = [_Candidate(replace(finding, forked=self._fork), spread=bool(ins or number))]
+            causes = [_Candidate(replace(finding, forked=self._fork), spread=written and bool(ins or number))]
             self._candidates += causes if len(self._candidates) < _MOST_CANDIDATES else ()
         for i in outs:
             self._tainted[_mark(a.op.outs[i])] = causes[:_MOST_CAUSES]

@@ -84,6 +84,19 @@ def test_memory_that_was_never_completely_written() -> None:
     assert finding.before.line == 3
 
 
+def test_new_memory_of_another_size_is_the_argument_that_differs() -> None:
+    def run(size: str, digest: str) -> list[OpLine]:
+        return [
+            op("empty", [], [("", 1)], uninitialized=True, scalars={"1[0]": size}, line=3),
+            op("uniform_", [("", 1)], [(digest, 1)], random=True, state="s", line=4),
+            op("sum", [(digest, 1)], [(digest * 2, 2)], line=5),
+        ]
+
+    finding = found(run("16", "y"), run("32", "z"))
+    assert (finding.how, finding.argument, finding.op.line) == (How.ARGUMENT, "1[0]", 3)
+    assert first_differing_operation(run("16", "y"), run("32", "y")) is None, "a workspace that is never read"
+
+
 def test_uninitialized_memory_that_was_written_is_ordinary_memory() -> None:
     def run(digest: str) -> list[OpLine]:
         return [
