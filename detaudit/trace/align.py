@@ -254,7 +254,7 @@ class _Comparison:
             return replace(finding, how=How.REORDERED, before=mine.writer)
         if mine.uninitialized is not None or other.uninitialized is not None:
             return replace(finding, how=How.UNINITIALIZED, before=mine.uninitialized or other.uninitialized)
-        if mine.writer is None and storage not in a.op.shared:
+        if (mine.writer is None and storage not in a.op.shared) or _shape(x) != _shape(y):
             return finding
         return replace(finding, how=How.CONCURRENT_WRITE, before=mine.writer)
 
@@ -272,6 +272,11 @@ class _Comparison:
         mine, theirs = (op.came_in(finding.index) for op in (finding.a, finding.b))
         both = mine != theirs and mine in self._sides[1].seen and theirs in self._sides[0].seen
         return replace(finding, how=How.REORDERED) if both else finding
+
+
+def _shape(digest: str) -> str:
+    """Return the type and the shape of a tensor, of which a view may have taken more than another one."""
+    return digest.rpartition(":")[0]
 
 
 def _mark(tensor: tuple[str, int] | tuple[str, int, bool]) -> Hashable:

@@ -97,6 +97,18 @@ def test_new_memory_of_another_size_is_the_argument_that_differs() -> None:
     assert first_differing_operation(run("16", "y"), run("32", "y")) is None, "a workspace that is never read"
 
 
+def test_a_view_of_another_size_is_no_concurrent_write() -> None:
+    def run(view: str, digest: str) -> list[OpLine]:
+        return [
+            op("randperm", [], [("int64[9]:p", 1)], line=3),
+            op("index", [("float32[9]:x", 0), (view, 1)], [(digest, 2)], line=4),
+            op("sum", [(digest, 2)], [(digest * 2, 3)], line=5),
+        ]
+
+    assert found(run("int64[4]:a", "y"), run("int64[6]:b", "z")).how is How.INPUT
+    assert found(run("int64[4]:a", "y"), run("int64[4]:b", "z")).how is How.CONCURRENT_WRITE
+
+
 def test_uninitialized_memory_that_was_written_is_ordinary_memory() -> None:
     def run(digest: str) -> list[OpLine]:
         return [
