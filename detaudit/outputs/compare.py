@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple, TypeAlias
@@ -137,8 +137,7 @@ def _within(name: str, a: File, b: File) -> Iterator[OutputDifference]:
         return
     ours = {value.name: value for value in a.values}
     theirs = {value.name: value for value in b.values}
-    if LOG in (a.by, b.by):
-        theirs = _renumbered(ours, theirs)
+    theirs = _renumbered(ours, theirs) if LOG in (a.by, b.by) else _as_sorted(ours, theirs)
     rows = _rows_of_times(ours, theirs)
     first: dict[tuple[OutputKind, bool], OutputDifference] = {}
     for at in {**ours, **theirs}:
@@ -240,6 +239,39 @@ def _by_line(values: Iterable[Value]) -> dict[str, _Line]:
         words, rest = lines.get(line, (None, []))
         lines[line] = (words, [*rest, value]) if inside else (value, rest)
     return lines
+
+
+def _as_sorted(ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> dict[str, Value]:
+    """Return values by the rows of another table that they belong to, if both are sorted by the same measurement.
+
+    Then the order of the same rows says no more than that does.
+    """
+    mine, yours = ({at: line for at, line in _by_line(one.values()).items() if _times(line)} for one in (ours, theirs))
+    if not mine or mine.keys() != yours.keys() or not _orders(mine) & _orders(yours):
+        return dict(theirs)
+    if Counter(map(_results, mine.values())) != Counter(map(_results, yours.values())):
+        return dict(theirs)
+    names = _partners(mine, yours)
+    lines = ((one.name.partition(", ")[0], one) for one in theirs.values())
+    return {names.get(line, line) + one.name[len(line) :]: one for line, one in lines}
+
+
+def _orders(lines: Mapping[str, _Line]) -> set[tuple[str, bool]]:
+    """Return the measurements, by their columns, that all these lines are sorted by, and whether descending."""
+    columns: defaultdict[str, list[float]] = defaultdict(list)
+    for at in sorted(lines, key=_place):
+        for value in lines[at][1]:
+            if value.role is Role.MEASUREMENT and (number := _NUMBER.match(value.shown)):
+                columns[value.name.rpartition(", ")[2]].append(float(number[0]))
+    return {
+        (column, descending)
+        for column, numbers in columns.items()
+        for descending in (False, True)
+        if len(numbers) == len(lines) > 1 and numbers == sorted(numbers, reverse=descending)
+    }
+
+
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
 
 
 def _rows_of_times(ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> frozenset[str]:

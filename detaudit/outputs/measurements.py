@@ -393,11 +393,12 @@ def _whose(owner: list[str], key: list[str], is_file: bool) -> list[str]:
         return owner
     if owner[0] in _NAMED_PARTS:
         return owner[:1]  # function augment, self_ms
-    if is_file and not _GENERIC.isdisjoint(owner):
+    if is_file and (key in _SECONDS or not _GENERIC.isdisjoint(owner)):
         return [word for word in owner if word in _KNOWN]  # llm_log.ms
     return owner if key[-1] in _SHORT_UNITS else [word for word in owner if word not in _WITHOUT_TIME]  # loss.seconds
 
 
+_SECONDS = (["seconds"], ["secs"], ["sec"])
 _GENERIC = _words("log logs metrics stats report results summary profile profiling timing timings bench benchmark perf")
 """What a file is called whatever is in it."""
 

@@ -265,3 +265,23 @@ def test_rows_of_a_table_of_times_that_is_sorted_by_them_decide_nothing() -> Non
     assert not any(one.decides for one in found)
     lines = file("a.txt", value("line 1", "conv"), by="text"), file("a.txt", value("line 1", "matmul"), by="text")
     assert all(one.decides for one in between(*lines))
+
+
+def test_the_same_rows_sorted_by_a_time_are_the_same_table() -> None:
+    def table(*rows: tuple[str, str, str]) -> File:
+        cells = []
+        for number, (model, score, seconds) in enumerate(rows, 1):
+            row = f"row {number}, "
+            cells += [value(f"{row}model", model), value(f"{row}score", score)]
+            cells.append(value(f"{row}fit_time", seconds, Role.MEASUREMENT))
+        return file("board.csv", *cells)
+
+    ours = table(("knn", "0.9", "0.51"), ("svm", "0.8", "0.52"), ("mlp", "0.7", "1.25"))
+    theirs = table(("svm", "0.8", "0.49"), ("knn", "0.9", "0.53"), ("mlp", "0.7", "1.31"))
+    assert not any(one.decides for one in between(ours, theirs))
+    assert any(
+        one.decides for one in between(ours, table(("svm", "0.8", "0.6"), ("knn", "0.9", "0.5"), ("mlp", "0.7", "1")))
+    )
+    assert any(
+        one.decides for one in between(ours, table(("svm", "0.8", "0.4"), ("knn", "0.7", "0.5"), ("mlp", "0.7", "1")))
+    )
