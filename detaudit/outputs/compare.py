@@ -246,7 +246,7 @@ def _as_sorted(ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> dict[s
 
     Then the order of the same rows says no more than that does.
     """
-    mine, yours = ({at: line for at, line in _by_line(one.values()).items() if _times(line)} for one in (ours, theirs))
+    mine, yours = _measured_rows(ours), _measured_rows(theirs)
     if not mine or mine.keys() != yours.keys() or not _orders(mine) & _orders(yours):
         return dict(theirs)
     if Counter(map(_results, mine.values())) != Counter(map(_results, yours.values())):
@@ -254,6 +254,16 @@ def _as_sorted(ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> dict[s
     names = _partners(mine, yours)
     lines = ((one.name.partition(", ")[0], one) for one in theirs.values())
     return {names.get(line, line) + one.name[len(line) :]: one for line, one in lines}
+
+
+def _measured_rows(values: Mapping[str, Value]) -> dict[str, _Line]:
+    """Return the lines that have the most common columns of measurements."""
+    columns: defaultdict[tuple[str, ...], dict[str, _Line]] = defaultdict(dict)
+    for at, line in _by_line(values.values()).items():
+        names = tuple(value.name.rpartition(", ")[2] for value in line[1] if value.role is Role.MEASUREMENT)
+        if names:
+            columns[names][at] = line
+    return max(columns.values(), key=len, default={})
 
 
 def _orders(lines: Mapping[str, _Line]) -> set[tuple[str, bool]]:
