@@ -31,8 +31,8 @@ _CLOCK = _words(
     "tottime cumtime percall utime stime"
     " time times timing timings timer timers elapsed runtime runtimes walltime wallclock wall clock latency latencies"
     " duration durations dur took takes spent uptime ttft tpot itl e2el stopwatch timedelta cputime usertime"
-    " realtime cputimes cput toc zeit dauer laufzeit trainingszeit trainingsdauer gesamtzeit gesamtdauer rechenzeit"
-    " verstrichen vergangen durée duree temps écoulé écoulée tiempo duración duracion transcurrido duração время"
+    " realtime cputimes cput zeit dauer laufzeit trainingszeit trainingsdauer gesamtzeit gesamtdauer rechenzeit"
+    " verstrichen vergangen durée duree écoulé écoulée tiempo duración duracion transcurrido duração время"
 )
 _ALONE = _words("time times duration durations")  # without another word, they may also be a column of the data
 _ESTIMATE = _words("eta remaining etc")  # of a time that is still to come: it may be longer than the run
@@ -53,7 +53,7 @@ _MEMORY = _words(
 _METER = _words(  # of the machine; alone, most of these are no quantity of a training
     "util utilization utilisation watts watt kwh wh joules rpm emissions co2 loadavg"
 )
-_ALSO_OF_DATA = _and_plurals("bandwidth watts watt kwh wh joules rpm emissions co2")
+_ALSO_OF_DATA = _words("bandwidth watts watt kwh wh joules rpm emissions co2")
 """What a machine and data have alike: of a kernel density, a power grid, a motor."""
 
 _COUNTED_BY_MACHINE = _words("minflt majflt nvcsw nivcsw inblock oublock")  # of getrusage
@@ -115,7 +115,7 @@ _NEUTRAL = _words(
     " instant instantaneous tensor array np numpy float float32 float64 int item scalar secs seconds first"
     " since per with percent pct percentage ratio allocated reserved free available cached active inactive start end"
     " metric metrics stats stat info list breakdown factor history log logs results result summary perf performance"
-    " de del du des la le pure only steady net gross"
+    " de del du des la le pure only steady"
     " draw drawn effective repr table tables global curr histogram hist distribution percentiles quantiles"
 )
 
@@ -144,16 +144,19 @@ _OF_RUNS = _words(
     " gc garbage cell notebook experiment pipeline transform augmentation collate transfer h2d d2h h d copy torch"
     " tf jax python pytorch loop inner outer sanity check fetch prefetch queue get put one single"
     " date day tick full memory throughput latency wandb mlflow made written meta metadata tensorflow"
-    " solve solves solving solver solvers entraînement entrenamiento inférence inferencia étape output outputs"
-    " parse parsing indexing search rerank explain explaining export exporting render rendering synch chunk chunks"
-    " volume volumes busy policy actor critic ppo selfplay mcts prices line lines"
-    " ejecución ejecucion exécution preproc postproc nms net featurize executor jvm scan scans slice slices patch"
-    " patches tile tiles doc docs document documents page pages case cases"
-    " weights ann open opening backend backends mapping local evals module function func fn op kernel callable"
+    " solve solves solving solver solvers entraînement entrenamiento inférence inferencia ejecución ejecucion exécution"
+    " parse parsing indexing search rerank explain explaining export exporting render rendering preproc postproc nms"
+    " featurize busy ppo selfplay mcts"
 )
+_OF_PROGRAMS = _words(
+    "étape output outputs synch chunk chunks volume volumes policy actor critic prices line lines net executor jvm"
+    " scan scans slice slices patch patches tile tiles doc docs document documents page pages case cases weights ann"
+    " open opening backend backends mapping local module function func fn op kernel callable"
+)
+"""What a program has that takes time too, and of which there is much else: ``weights_min`` is no time."""
 
 # A quantity of the data or the model. It decides, whatever else is in the name.
-_OF_DATA = _words(
+_OF_DATA = _and_plurals(
     "arrival arrivals departure half life lifetime survival survive event events failure failures death birth born"
     " waiting travel travelled flight reaction delivery decay relaxation lead cycle dwell trip journey ride race lap"
     " game match play screen sleep recovery release publish publication order visit admission discharge follow"
@@ -296,7 +299,7 @@ _IN_SECONDS = re.compile(r"(?<=\w)\s*[(\[]s[)\]]")
 _PARTS_OF_PATH = re.compile(r"[./,:@\\\[\]]+|\s-\s")
 _KNOWN = (
     _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _BYTES | _NEUTRAL | _OF_RUNS | _OF_DATA | _NUMBER_OF_RUN
-    | UNITS.keys() | _words("gpus cpus ids uuids")
+    | _OF_PROGRAMS | UNITS.keys() | _words("gpus cpus ids uuids")
 )  # fmt: skip
 
 
@@ -370,8 +373,8 @@ def meaning_of(name: str) -> Meaning:
         return Meaning(_Of.DURATION)  # since its start: https://gymnasium.farama.org, RecordEpisodeStatistics
     if parents and set(parents[-1]) & _CLASS_METRICS and len(key) == 1 and key[0] in UNITS.keys() | {"wall", "clock"}:
         return _DATA
-    if parents[:1] == [["benchmarks"]] and any(parent[0] == "stats" for parent in (*parents, key)):
-        return Meaning(_Of.DURATION)  # https://pytest-benchmark.readthedocs.io
+    if parents[:1] == [["benchmarks"]] and key[0] == "stats" and all(one in _NEUTRAL | {"ops"} for one in key):
+        return Meaning(_Of.DURATION, sure=False)  # https://pytest-benchmark.readthedocs.io
     if parents and parents[-1][-1] in _PROCESSORS and not _PROCESS_METERS.isdisjoint(key[:1]):
         return Meaning(_Of.AMOUNT)  # gpu.temp_c
     meaning = _of_words(key)
@@ -452,7 +455,7 @@ def _of_words(key: list[str]) -> Meaning:
         return Meaning(_Of.AMOUNT)
     if key == ["t"]:
         return Meaning(_Of.DURATION, sure=False)
-    if key[-1] == "rt" or key[:1] == ["rt"]:
+    if "rt" in key and all(word == "rt" or word in _NEUTRAL or word in UNITS for word in key):
         return _REACTION
     if key[:2] in (["perf", "counter"], ["process", "time"], ["monotonic", "ns"]):
         return Meaning(_Of.DURATION, units=(1.0, 1e-9) if "ns" in key else _NO_UNIT)  # of the module time
@@ -544,7 +547,7 @@ def _per(key: list[str]) -> Meaning | None:
 
 
 _BEFORE_ITS_OWNER = _words(
-    "throughput latency fps rps qps temps durée duree tiempo duración duracion duração tempo memoria mémoire"
+    "throughput latency fps rps qps durée duree tiempo duración duracion duração tempo memoria mémoire"
 )
 
 
@@ -671,7 +674,8 @@ def _modified(of: _Of, whose: list[str], units: tuple[float, ...] = _NO_UNIT) ->
         return _DATA
     unknown = [
         word for word in whose
-        if word not in _OF_RUNS and word not in _NEUTRAL and word not in UNITS and word not in _HEADS
+        if word not in _OF_RUNS and word not in _OF_PROGRAMS and word not in _NEUTRAL and word not in UNITS
+        and word not in _HEADS
         and word not in _BYTES and word not in _PARTS and len(word) > 1
     ]  # fmt: skip
     summed = bool(said & _words("cpu user sys total sum cumulative thread threads workers process"))
@@ -724,7 +728,7 @@ RANDOM_NAME = re.compile(r"(?<=\bT_)[0-9a-f]{5}(?=_|\b)|(?<=altair-viz-)[0-9a-f]
 """Names that pandas and Altair make up for the parts of a page."""
 
 _TEMPORARY = re.compile(
-    r"(?<=/)pytest-\d+\b|(?<=/tmp/)[A-Za-z][\w.]*?[-_.](?=[A-Za-z_]*\d+[A-Za-z_])\w{4,12}\b|(?<=/)psm_[0-9a-f]{8}\b"
+    r"(?<=/)pytest-\d+\b|(?<=/tmp/)[A-Za-z][\w.]*?[-_.](?=[A-Za-z]*\d+[A-Za-z])[A-Za-z0-9]{6,12}\b|(?<=/)psm_[0-9a-f]{8}\b"
     r"|(?:^|(?<=[/\\]))(?:tmp|temp)[-_.]?(?=[A-Za-z_]*[0-9])[A-Za-z0-9_]{6,12}\b|(?<=[/\\])tmp[a-z0-9_]{8}\b"
     r"|(?<=[/\\])(?:torchelastic|pymp|ray|joblib_memmapping_folder"
     r"|torchinductor|ipykernel|wandb)[-_][\w-]+(?:(?<=[\w-]{8})/listener-\w{8}\b)?"
@@ -1089,9 +1093,9 @@ def _clock(text: str) -> float | None:
     return None
 
 
-def is_clock_text(text: str) -> bool:
-    """Return whether a text is a time or a duration, such as 0:01:02.5 or 1m2.5s."""
-    return _clock(text.strip()) is not None
+def is_span(text: str) -> bool:
+    """Return whether a text is a duration with units, such as 1m2.5s."""
+    return bool(_SPANS.fullmatch(text.strip())) and _clock(text.strip()) is not None
 
 
 _SPAN_UNITS = {**UNITS, "m": 60.0}

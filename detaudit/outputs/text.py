@@ -499,11 +499,11 @@ def _shape(line: str) -> _Shape:
         if times and times.end() <= start and "." in (token["digits"] or "") and measurements.is_computation(label):
             label += f" time {times[1]}"
         _open(parents, before)
-        if parents and label and not meaning_of(within := f"{parents[-1]}.{label}").is_result:
+        if parents and label and meaning_of(within := f"{parents[-1]}.{label}").is_measured:
             label = within  # timings = {'load': 1.2, 'fit': 3.4}
         if not slots and label and measurements.says_nothing(label):
             summary = _label(before[: before.rfind(label)], "", 0)
-        if summary and measurements.says_nothing(label) and not meaning_of(summary).is_result:
+        if summary and measurements.says_nothing(label) and meaning_of(summary).is_measured:
             label = f"{summary} {label}"  # latency ms  p50 3.12  p95 4.80
         else:
             summary = ""

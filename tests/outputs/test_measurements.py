@@ -20,6 +20,21 @@ FACTS = RunFacts(
 )
 
 MEASUREMENTS = """
+function augment, self_ms|4.1
+llm_log.ms|397.3
+gpu.temp_c|61
+timings.augment|3.4
+read_mb_s|1812.4
+samples_s|393.7
+throughput_img_s|8120
+tiempo_entrenamiento_s|18.2
+Tiempo de ejecución|0:00:27.1
+num_env_steps_sampled_throughput_per_sec|4925.7
+speed-up|1.5
+显存峰值|3.21 GB
+Performance|41.2 ns/day
+tracker runs at|48.2 fps
+traceEvents[0].dur|88.4
 ts_epoch|1764058355194
 |1764058355193122
 system.threads|12
@@ -277,6 +292,22 @@ quux_duration|3.1
 """
 
 RESULTS = """
+weights_min|0.02
+prices_min|3.2
+volume_min|0.5
+case_h|0.5
+temps|21.3
+toc|6.4
+rt_loss|0.3
+net|0.4
+mean RT|312
+onsets|0.4
+bootstrap mean|0.74 s
+predicted time of candidate|23.4 ms
+tau_fast|2.12 ns
+speed|63.8 km/h
+benchmarks.glue.stats.accuracy|0.83
+reaction.ms|312.5
 seed|1764058355194
 ts_epoch|1764158355194
 Best run with ID|3

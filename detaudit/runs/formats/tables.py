@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from detaudit.outputs.measurements import is_clock_text, names_a_run, names_parts, says_nothing
+from detaudit.outputs.measurements import is_span, names_a_run, names_parts, says_nothing
 from detaudit.runs.formats import Part, apart, documents, unique
 from detaudit.runs.formats import values as single
 from detaudit.runs.formats.libraries import BINARY, LITERAL
@@ -305,7 +305,7 @@ def _is_numeric(column: Sequence[str]) -> bool:
 
 
 def _has_header(rows: list[list[str]]) -> bool:
-    if not rows or any(single.NUMERAL.fullmatch(cell) or is_clock_text(cell) for cell in rows[0]):
+    if not rows or any(single.NUMERAL.fullmatch(cell) or is_span(cell) for cell in rows[0]):
         return False
     named = [cell.strip() for cell in rows[0] if cell.strip()]
     return len(named) >= len(rows[0]) - 1 and len(set(named)) == len(named)
