@@ -311,7 +311,8 @@ _TOKEN = re.compile(
         | {_UUID} | (?<=/)version_[0-9]+\b | \bversion_[0-9]+(?=/)
         | (?<=/)(?:tmp|temp)[-_.]?(?=[a-z_]*[0-9])[a-z0-9_]{{6,12}}\b | (?<=/)tmp[a-z0-9_]{{8}}\b
         | (?<!best[ ])(?<!Best[ ])(?:[Rr]uns?|run[ _]name|run[ _]id|wandb)[ :=/'"]{{1,4}}
-          (?P<run>[a-z]+-[a-z]+-[0-9]+|{_UUID}|[0-9a-f]{{32}}|(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{{7}}|(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]{{8}})\b
+          (?P<run>[a-z]+-[a-z]+-[0-9]+|{_UUID}|[0-9a-f]{{32}}|(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{{7}}
+            |(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]{{8}})\b
       )
       | (?P<iso_duration>PT[0-9.HMS]+(?![\w.]))
       | (?P<named_date>
@@ -399,13 +400,13 @@ _INTERVAL = frozenset(("ci", "confidence", "credible", "interval", "hdi", "hpd")
 """What an interval is called, which is of what stands before it."""
 
 _OF_TIME = re.compile(
-    r"\s?of (?:the )?(?:(?:measured|wall|wall-clock|step|epoch|batch|iteration|training|compute|[CG]PU)[ -]?)+"
-    r"(?:time\b)?"
+    r"\s?of (?:the )?(?:(?:(?:measured|wall|wall-clock|step|epoch|batch|iteration|training|compute|[CG]PU)[ -]?)+time"
+    r"|wall[ -]clock)\b"
 )
 """What follows after a share of a time that was measured."""
 
 _FASTER = re.compile(r"\s?(?:faster|slower|speed-?up)\b")
-_WHERE_TIME_GOES = re.compile(r"\btime (?:goes|went|is spent|spent)\b|\b(?:profile|breakdown)\b", re.IGNORECASE)
+_WHERE_TIME_GOES = re.compile(r"\btime (?:goes|went|is spent|spent|breakdown)\b", re.IGNORECASE)
 
 _FINISHED = re.compile(
     r"\b(?:done|finish\w*|complet\w*|train\w*|fit|fitted|ready|load\w*|sav\w*|took|ran|run|compil\w*|built|build"
@@ -509,7 +510,8 @@ def _shape(line: str) -> _Shape:
             summary = ""
         if before.strip() in (":", "=") and slots and _names_row(slots[-1], bool(token["unit"])):
             label = slots[-1].label  # predicted time of candidate 17: 23.4 ms
-        if label.lower().split(" ")[-1] in _OF_MACHINES and any(slot.meaning.is_of_machine for slot in slots):
+        known = any(slot.meaning.is_of_machine and slot.meaning.sure for slot in slots)
+        if known and label.lower().split(" ")[-1] in _OF_MACHINES:
             label = f"gpu {label}"
         if not label and token["unit"] == "%" and any(slot.meaning.is_of_machine for slot in slots):
             label = _SHARE
@@ -677,7 +679,7 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
     shares = busy or (_WHERE_TIME_GOES.search(line, 0, start) and measurements.is_computation(label.rpartition(":")[2]))
     if unit == "%" and (shares or _OF_TIME.match(line, end)):
         meaning = meaning_of(_SHARE)
-    if unit in ("x", "%") and _FASTER.match(line, end):
+    if unit == "x" and _FASTER.match(line, end):
         meaning = meaning_of("speedup")
     of_total = bool(_OF_TOTAL.match(line, end) or _TOTAL.search(line, 0, start))
     few = meaning is NOTHING and is_integer and (of_total or digits[1] - digits[0] < 3)
@@ -976,7 +978,7 @@ def _labeled(
         shares = bool(_PERCENT.fullmatch(cell.name) and column) and not meaning_of(column).is_result
         column = _SHARE if shares else cell.name
         if slot.label and slot.kind == _NUMBERS and slot.digits != (0, 0) and cell.name.lower() in measurements.UNITS:
-            meaning = with_unit(slot.meaning, cell.name)
+            meaning = meaning_of(f"{slot.label} {cell.name}")
             slot = replace(slot, meaning=meaning, result=meaning.is_result, seconds=meaning.shortest_s * slot.scale)
         of_row = slot.meaning if slot.label else NOTHING
         if (len(cells) < len(columns) or slot.rules) and not measurements.says_nothing(column):
