@@ -174,6 +174,7 @@ _OF_DATA = _and_plurals(
     " miles mile km kilometers kilometres meter meters metre metres m cm mm feet ft knots rad radians deg degrees"
     " beats breaths revolutions rotations dollars usd eur liters litres gallons kg grams people vehicles"
     " cars passengers goals spikes photons counts tau roi"
+    " headway ttc stride stance oscillation pendulum period balance speaker phoneme note qrs"
 )
 
 _ESTIMATED = _words("bootstrap bootstrapped posterior credible confidence")
@@ -299,7 +300,7 @@ _IN_SECONDS = re.compile(r"(?<=\w)\s*[(\[]s[)\]]")
 _PARTS_OF_PATH = re.compile(r"[./,:@\\\[\]]+|\s-\s")
 _KNOWN = (
     _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _BYTES | _NEUTRAL | _OF_RUNS | _OF_DATA | _NUMBER_OF_RUN
-    | _OF_PROGRAMS | UNITS.keys() | _words("gpus cpus ids uuids")
+    | _OF_PROGRAMS | UNITS.keys() | _words("gpus cpus ids uuids db")
 )  # fmt: skip
 
 
@@ -342,7 +343,10 @@ _QUANTITIES_OF_CJK = {
 }
 
 _REACTION = Meaning(_Of.DURATION, sure=False, by_parent=True)
-"""Of a runtime, a reaction time or a reverberation time, also with a unit; of whole numbers, a reaction time."""
+"""Of a runtime or a reaction time, a relaxation time T1, or of customers that wait, also with a unit.
+
+Whole numbers are results.
+"""
 
 _IDS = (["id"], ["uuid"], ["ident"])
 
@@ -362,6 +366,8 @@ def meaning_of(name: str) -> Meaning:
     if len(parts) > 1 and parts[-1] in _IDS:
         parts[-2:] = [parts[-2] + parts[-1]]
     *parents, key = parts
+    if _RELAXATION.search(name):
+        return _REACTION
     if key in (["ts"], ["dur"]) and ["trace", "events"] in parents:
         return Meaning(_Of.DURATION, units=(1e-6,))  # as profilers write what browsers show
     if key == ["threads"] and len(parents) == 1 and not _MONITORS.isdisjoint(parents[0]):
@@ -386,6 +392,7 @@ def meaning_of(name: str) -> Meaning:
     return _by_parent(meaning, key, parents[-1]) if meaning.of is _Of.RESULT and parents else meaning
 
 
+_RELAXATION = re.compile(r"(?:^|[\s_])T[0-9]\*?$")
 _OF_PARTS = _words("timings timing timers runtimes")
 """What a group of times is called that has the name of a part of the computation for each."""
 
@@ -455,7 +462,9 @@ def _of_words(key: list[str]) -> Meaning:
         return Meaning(_Of.AMOUNT)
     if key == ["t"]:
         return Meaning(_Of.DURATION, sure=False)
-    if "rt" in key and all(word == "rt" or word in _NEUTRAL or word in UNITS for word in key):
+    if not {"rt", "wait"}.isdisjoint(key) and all(
+        word in ("rt", "wait") or word in _NEUTRAL or word in UNITS for word in key
+    ):
         return _REACTION
     if key[:2] in (["perf", "counter"], ["process", "time"], ["monotonic", "ns"]):
         return Meaning(_Of.DURATION, units=(1.0, 1e-9) if "ns" in key else _NO_UNIT)  # of the module time
@@ -530,9 +539,10 @@ def _rate(key: list[str]) -> Meaning | None:
         if key[at + 1] in ("day", "days"):
             return _DATA if key[:at] != ["ns"] else Meaning(_Of.RATE)  # of a simulation of molecules
         if key[at + 1] in UNITS:
+            slow = UNITS[key[at + 1]] >= UNITS["h"]  # more than a run counts
             meaning = _modified(_Of.RATE, [word for word in key[:at] if word not in _PROCESSED | {"num", "sampled"}])
             of_matter = len(key[at - 1]) == 1 and key[at - 1] not in "bs"  # L/min, g/s, K/s
-            return replace(meaning, sure=meaning.sure and not of_matter)
+            return replace(meaning, sure=meaning.sure and not of_matter and not slow)
     return None
 
 
@@ -600,21 +610,31 @@ def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
     if head in _DATE:
         return _of_date(others)
     if head in _SPEEDS:
-        known = [one for one in others if one not in _NEUTRAL]
-        if set(known) & _OF_DATA:
-            return _DATA
-        if head == "speed" and key != ["speed"] and not known:
-            return None  # max_speed
-        if known and (head in ("rate", "pace") or not set(known) <= _OF_RUNS):
-            return None
-        return Meaning(_Of.DURATION if head == "dt" else _Of.RATE, bool(known)) if head != "rate" else None
+        return _of_speed(head, others, key)
     return _of_unit(key, units)
+
+
+def _of_speed(head: str, others: list[str], key: list[str]) -> Meaning | None:
+    known = [one for one in others if one not in _NEUTRAL]
+    if set(known) & _OF_DATA:
+        return _DATA
+    if head == "speed" and key != ["speed"] and not known:
+        return None  # max_speed
+    if known == ["ep"]:
+        return Meaning(_Of.RATE, sure=False)  # of an epoch, or of an agent in an episode
+    if known and (head in ("rate", "pace") or not set(known) <= _OF_RUNS):
+        return None
+    return Meaning(_Of.DURATION if head == "dt" else _Of.RATE, bool(known)) if head != "rate" else None
 
 
 def _of_date(others: list[str]) -> Meaning:
     if "relative" in others:  # of the record of a log, in milliseconds
         return _modified(_Of.DURATION, [one for one in others if one != "relative"], (1e-3,))
     return _modified(_Of.DATE, others)
+
+
+_ALSO_SIMULATED = _words("wait search queue response")
+"""What customers do too, as far as nothing else is said: ``wait_time``, but ``data_wait_time``."""
 
 
 def _of_clock(head: str, others: list[str], units: tuple[float, ...]) -> Meaning | None:
@@ -624,6 +644,8 @@ def _of_clock(head: str, others: list[str], units: tuple[float, ...]) -> Meaning
     if head == "spent" and others and set(others) <= _NEUTRAL - _CLOCK - UNITS.keys():
         return replace(meaning, sure=False)  # total_spent may be money
     owners = set(others) - _NEUTRAL - UNITS.keys()
+    if owners and owners <= _ALSO_SIMULATED:
+        return replace(meaning, sure=False)
     if owners == {"pred"}:
         return Meaning(_Of.DURATION, sure=False, units=units)  # of a prediction, or a time that was predicted
     if not _MOMENTS.isdisjoint(others) and (owners <= _MOMENTS or owners & _ALSO_IN_RECORDINGS):
@@ -656,7 +678,8 @@ def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
             return None
         if set(whose) & _WITHOUT_TIME and set(key).isdisjoint(_CLOCK):
             return None  # loss_s of a student, val_loss_min
-        return _modified(_Of.DURATION, key[:-1], units)
+        meaning = _modified(_Of.DURATION, key[:-1], units)
+        return replace(meaning, sure=False) if whose and set(whose) <= _ALSO_SIMULATED else meaning
     if set(key) & _BYTES and set(key) & _OF_BYTES:
         return _modified(_Of.AMOUNT, [one for one in key if one not in _BYTES | _PARTS])
     return None
@@ -931,6 +954,8 @@ def with_unit(meaning: Meaning, unit: str) -> Meaning:
             return Meaning(_Of.RATE)  # its share
         return meaning if meaning.of in (_Of.AMOUNT, _Of.RATE) else RESULT
     if unit[0] == "/" and unit[1:].strip().lower() in UNITS:
+        if meaning.of is _Of.RESULT and UNITS[unit[1:].strip().lower()] >= UNITS["h"]:
+            return RESULT  # 0.31/day
         return RESULT if meaning.of_data else Meaning(_Of.RATE)
     said = meaning_of(unit) if "/" in unit or " per " in unit or unit.lower() in _RATE else NOTHING
     if unit.lower() in UNITS:

@@ -981,6 +981,7 @@ def _labeled(
             meaning = meaning_of(f"{slot.label} {cell.name}")
             slot = replace(slot, meaning=meaning, result=meaning.is_result, seconds=meaning.shortest_s * slot.scale)
         of_row = slot.meaning if slot.label else NOTHING
+        has_unit = slot.meaning is not NOTHING and slot.meaning != (meaning_of(slot.label) if slot.label else NOTHING)
         if (len(cells) < len(columns) or slot.rules) and not measurements.says_nothing(column):
             slot = replace(slot, label="")
         if slot.label or slot.kind == _MASKED:
@@ -988,7 +989,7 @@ def _labeled(
             continue
         meaning = meaning_of(column)
         known = of_row is not NOTHING and not meaning.is_result  # the name of the row says less than the column
-        if slot.meaning is not NOTHING and not slot.meaning.is_result and not known:  # it has a unit
+        if has_unit and not slot.meaning.is_result and not known:
             meaning = slot.meaning
         result = slot.kind == _NUMBERS and (meaning.is_result or slot.digits == (0, 0))
         seconds = meaning.shortest_s * slot.scale

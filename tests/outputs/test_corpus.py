@@ -56,7 +56,7 @@ def test_what_was_saved_is_a_result_or_a_measurement(number: int, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("corpus", "measured", "false", "right"),
-    [(PRINTED, 3, 31, 725), (SAVED, 0, 87, 672)],
+    [(PRINTED, 6, 31, 866), (SAVED, 2, 88, 810)],
     ids=["printed", "saved"],
 )
 def test_few_are_taken_for_the_other(corpus: list[dict[str, Any]], measured: int, false: int, right: int) -> None:
