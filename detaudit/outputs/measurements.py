@@ -8,6 +8,7 @@ run can show.
 """
 
 import calendar
+import itertools
 import math
 import re
 from dataclasses import dataclass, replace
@@ -368,28 +369,37 @@ def meaning_of(name: str) -> Meaning:
     *parents, key = parts
     if _RELAXATION.search(name):
         return _REACTION
-    if key in (["ts"], ["dur"]) and ["trace", "events"] in parents:
-        return Meaning(_Of.DURATION, units=(1e-6,))  # as profilers write what browsers show
-    if key == ["threads"] and len(parents) == 1 and not _MONITORS.isdisjoint(parents[0]):
-        return Meaning(_Of.AMOUNT)  # a column of system.csv
     above_it = parents[-1] if parents else []
     while len(parents) > 1 and _of_words(parents[-1]).of is _Of.RESULT and _is_of_runs(parents[-1]):
         parents.pop()  # timings.phases.load
-    if key == ["t"] and any({"ep", "episode", "episodes"} & set(parent) for parent in parents):
-        return Meaning(_Of.DURATION)  # since its start: https://gymnasium.farama.org, RecordEpisodeStatistics
+    if known := _as_tools_write(parents, key):
+        return known
     if parents and set(parents[-1]) & _CLASS_METRICS and len(key) == 1 and key[0] in UNITS.keys() | {"wall", "clock"}:
         return _DATA
-    if parents[:1] == [["benchmarks"]] and key[0] == "stats" and all(one in _NEUTRAL | {"ops"} for one in key):
-        return Meaning(_Of.DURATION, sure=False)  # https://pytest-benchmark.readthedocs.io
-    if parents and parents[-1][-1] in _PROCESSORS and not _PROCESS_METERS.isdisjoint(key[:1]):
-        return Meaning(_Of.AMOUNT)  # gpu.temp_c
     meaning = _of_words(key)
     if meaning.of is _Of.ESTIMATE and above_it and _is_of_runs(above_it):
         return replace(meaning, sure=True)  # iterations[3].remaining_time
+    if meaning.alone and not _OF_DATA.isdisjoint(itertools.chain.from_iterable(parents)):
+        return replace(meaning, sure=False)  # simulated_cohort.duration
     of_meter = meaning.of is _Of.AMOUNT and not _METER.isdisjoint(key) and _PARTS.isdisjoint(key)
     if of_meter and parents and _are_unknown(parents[-1]):
         return replace(meaning, sure=False)  # codebook.utilization
     return _by_parent(meaning, key, parents[-1]) if meaning.of is _Of.RESULT and parents else meaning
+
+
+def _as_tools_write(parents: list[list[str]], key: list[str]) -> Meaning | None:
+    """Return the meaning of names that are known from the tools that write them, None if it is none of these."""
+    if key in (["ts"], ["dur"]) and ["trace", "events"] in parents:
+        return Meaning(_Of.DURATION, units=(1e-6,))  # as profilers write what browsers show
+    if key == ["threads"] and len(parents) == 1 and not _MONITORS.isdisjoint(parents[0]):
+        return Meaning(_Of.AMOUNT)  # a column of system.csv
+    if key == ["t"] and any({"ep", "episode", "episodes"} & set(parent) for parent in parents):
+        return Meaning(_Of.DURATION)  # since its start: https://gymnasium.farama.org, RecordEpisodeStatistics
+    if parents[:1] == [["benchmarks"]] and key[0] == "stats" and all(one in _NEUTRAL | {"ops"} for one in key):
+        return Meaning(_Of.DURATION, sure=False)  # https://pytest-benchmark.readthedocs.io
+    if parents and parents[-1][-1] in _PROCESSORS and not _PROCESS_METERS.isdisjoint(key[:1]):
+        return Meaning(_Of.AMOUNT)  # gpu.temp_c
+    return None
 
 
 _RELAXATION = re.compile(r"(?:^|[\s_])T[0-9]\*?$")

@@ -3,11 +3,13 @@
 import functools
 import hashlib
 import math
+import os
 import re
 import time
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
@@ -279,11 +281,33 @@ class _Values:
                 msgspec.structs.replace(value, role=Role.OPEN) if LINE.fullmatch(value.name) else value
                 for value in self._values
             ]
+        if too_long := self._too_long():
+            self._values = [
+                msgspec.structs.replace(one, role=Role.OPEN) if one.name in too_long else one for one in self._values
+            ]
         rest = [
             Value(f"{name} ({_REST})".strip(), one.digest.hexdigest()[:32], one.role(self._of(name), self._facts, role))
             for (name, role), one in self._rest.items()
         ]
         return tuple(sorted([*self._values, *rest], key=lambda value: _ORDER[value.role]))
+
+    def _too_long(self) -> frozenset[str]:
+        """Return the names of durations that together are longer than all cores had, and so are of something else.
+
+        Those that only grow are times since a start.
+        """
+        columns: defaultdict[str, list[tuple[str, float]]] = defaultdict(list)
+        for value in self._values:
+            if value.role is Role.MEASUREMENT and measurements.meaning_of(self._of(value.name)).alone:
+                with suppress(ValueError):
+                    columns[_series(value.name)].append((value.name, float(value.shown)))
+        most = measurements.longest(self._facts) * (os.cpu_count() or 1)
+        return frozenset(
+            name
+            for column in columns.values()
+            if sum(number for _, number in column) > most and column != sorted(column, key=lambda one: one[1])
+            for name, _ in column
+        )
 
     def add(self, part: Part, data: Digested) -> None:
         """Take the next part, after its pieces were read."""

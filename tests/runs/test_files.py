@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import pickle
 import random
 import time
@@ -334,3 +335,18 @@ def test_the_order_of_many_lines_counts_where_it_is_no_log(tmp_path: Path, monke
 def test_secrets_in_lines_are_not_shown(tmp_path: Path) -> None:
     file = text_file(tmp_path, "notes.txt", "api_key=1234567890 loss 0.5\n")
     assert not any("1234567890" in value.shown for value in file.values)
+
+
+def test_durations_that_no_run_had_the_time_for_may_be_results(tmp_path: Path) -> None:
+    def roles(name: str, column: str, numbers: list[float]) -> set[Role]:
+        path = tmp_path / name
+        path.write_text("\n".join([f"item,{column}", *(f"a{n},{number}" for n, number in enumerate(numbers))]))
+        facts = RunFacts(started=0.0, ended=8.0)
+        return {one.role for one in read(path, name, facts).values if one.name.endswith(column)}
+
+    cores = os.cpu_count() or 1
+    long = [3.5, 1.25, 4.5] * 4 * cores
+    assert roles("cohort.csv", "duration", long) == {Role.OPEN}
+    assert roles("epochs.csv", "duration", [0.5, 0.25, 0.75]) == {Role.MEASUREMENT}
+    assert roles("log.csv", "time", sorted(long)) == {Role.MEASUREMENT}
+    assert roles("simulated.csv", "duration", [0.5, 0.25]) == {Role.OPEN}
