@@ -10,6 +10,7 @@ from detaudit.runs.status import says_it_exists
     [
         ("FileExistsError: [Errno 17] File exists: 'out'", True),
         ("ValueError: Output directory (out) already exists and is not empty.", True),
+        ("zarr.errors.ContainsArrayError: An array exists in store LocalStore('file://n.zarr') at path ''.", True),
         ("ValueError: Files ['model.pt'] are already present in the directory ck.", True),
         ("optuna.exceptions.DuplicatedStudyError: Another study with name 's' already exists.", True),
         ("RuntimeError: cannot open 'out/x.h5' to write", True),
