@@ -160,8 +160,8 @@ _LAST = 3
 """Lines at the end of stderr that may say why a run failed: a note on how to see more may follow the error."""
 
 _EXISTS = re.compile(
-    r"\b(?:array|group|node) exists in\b|(?<!not )(?<!n't )already (?:exist|present|been created)|(?<!no )(?<!such )file exists"
-    r"|(?:directory|folder)\b[^\n]*\bnot empty",
+    r"(?<!not )(?<!n't )already (?:exist|present|been created)|(?<!no )(?<!such )file exists"
+    r"|\b(?:array|group|node) exists in\b|(?:directory|folder)\b[^\n]*\bnot empty",
     re.IGNORECASE,
 )
 
