@@ -70,8 +70,8 @@ ROOMS = {
         "source", "store",
     },
     "trace": {
-        "advice", "ahead", "config", "entry_points", "history", "judge", "launch", "model", "notebooks", "private",
-        "rules", "runner", "runs", "source", "store", "trial", "wire",
+        "advice", "ahead", "config", "entry_points", "history", "judge", "launch", "model", "notebooks", "outputs",
+        "private", "rules", "runner", "runs", "source", "store", "trial", "wire",
     },
     "fix": {
         "advice", "config", "errors", "judge", "launch", "model", "notebooks", "private", "rules", "runner", "runs",
