@@ -616,3 +616,20 @@ def test_an_array_of_a_type_that_numpy_lacks_is_written_as_bytes(dtype: str, siz
     loaded = np.load(io.BytesIO(npy.written(dtype, (2, 3), data)))
     assert loaded.dtype == np.dtype(f"V{size}")
     assert (loaded.shape, loaded.tobytes()) == ((2, 3), data)
+
+
+class Closure:
+    """Pickled as cloudpickle does functions: a function that is called sets the state, and its result is dropped."""
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+
+    def __reduce__(self) -> Any:
+        return Closure, (0.0,), {"threshold": self.threshold}, None, None, setattr
+
+
+def test_what_a_dropped_call_sets_is_compared(tmp_path: Path) -> None:
+    for name, threshold in (("a", 0.25), ("b", 0.25), ("c", 0.5)):
+        (tmp_path / name).write_bytes(pickle.dumps({"predict": Closure(threshold)}))
+    assert differing(tmp_path / "a", tmp_path / "b") == set()
+    assert [name for name in differing(tmp_path / "a", tmp_path / "c") if name.endswith("threshold")]

@@ -87,6 +87,7 @@ class _Machine:
         self._file = file
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
+        self._remembered: set[int] = set()
         self._made: dict[tuple[str, int], tuple[Any, Any]] = {}
         self._room = _ROOM
 
@@ -120,9 +121,10 @@ class _Machine:
 
     def put(self, argument: int) -> None:
         self._memo[argument] = self._stack[-1]
+        self._remembered.add(id(self._stack[-1]))
 
     def memoize(self, _: None) -> None:
-        self._memo[len(self._memo)] = self._stack[-1]
+        self.put(len(self._memo))
 
     def get(self, argument: int) -> None:
         self._stack.append(self._memo[int(argument)])
@@ -176,7 +178,21 @@ class _Machine:
         getattr(self, method)(self._to_mark() if count is None else self._pop(count))
 
     def drop(self, items: list[Any]) -> None:
-        """Forget what was taken from the stack."""
+        """Forget what was taken from the stack, but for what a call does to an object, as with cloudpickle and dill.
+
+        A function that sets the state of an object is called with it, and its result is dropped: see ``state_setter``
+        in https://docs.python.org/3/library/pickle.html#object.__reduce__. What is remembered is not lost.
+        """
+        for item in items:
+            if not isinstance(item, Call) or id(item) in self._remembered:
+                continue
+            target, *rest = item.arguments if isinstance(item.arguments, tuple) else (item.arguments,)
+            if isinstance(target, Call):
+                target.items.append(Call(item.function, rest))
+            elif isinstance(target, Mapping):
+                target.pairs.append((item.function, rest))
+            else:
+                raise ValueError("it drops what a call returns")
 
     def mark(self, _: None) -> None:
         self._stack.append(_MARK)
