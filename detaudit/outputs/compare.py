@@ -24,7 +24,7 @@ from detaudit.model.outputs import (
 )
 from detaudit.outputs import text
 from detaudit.outputs.file_names import matched
-from detaudit.outputs.measurements import is_count, is_digest, masked, role
+from detaudit.outputs.measurements import is_count, is_digest, is_since_start, masked, role
 
 _ALL_OF_IT, _WITH_OPEN = "", "with what may be a result"
 """The names of the values of a file of which only digests are kept; the second one is left out if it is the first."""
@@ -267,21 +267,26 @@ def _measured_rows(values: Mapping[str, Value]) -> dict[str, _Line]:
 
 
 def _orders(lines: Mapping[str, _Line]) -> set[tuple[str, bool]]:
-    """Return the measurements, by their columns, that all these lines are sorted by, and whether descending."""
+    """Return the measurements, by their columns, that all these lines are sorted by, and whether descending.
+
+    A time since a start, or a date, grows in any table that is written line by line.
+    """
     columns: defaultdict[str, list[float]] = defaultdict(list)
     for at in sorted(lines, key=_place):
         for value in lines[at][1]:
-            if value.role is Role.MEASUREMENT and (number := _NUMBER.match(value.shown)):
-                columns[value.name.rpartition(", ")[2]].append(float(number[0]))
+            column = value.name.rpartition(", ")[2]
+            measured = value.role is Role.MEASUREMENT and not is_since_start(column)
+            if measured and (number := _NUMBER.fullmatch(value.shown)):
+                columns[column].append(float(number[1]))
     return {
         (column, descending)
         for column, numbers in columns.items()
         for descending in (False, True)
-        if len(numbers) == len(lines) > 1 and numbers == sorted(numbers, reverse=descending)
+        if len(numbers) == len(lines) and len(set(numbers)) > 1 and numbers == sorted(numbers, reverse=descending)
     }
 
 
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
+_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)\s?[a-zµ%]{0,12}")
 
 
 def _rows_of_times(ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> frozenset[str]:

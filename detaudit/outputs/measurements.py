@@ -530,6 +530,14 @@ def is_computation(name: str) -> bool:
     return bool(whose) and all(word in _OF_RUNS and word not in _WITHOUT_TIME for word in whose)
 
 
+def is_since_start(name: str) -> bool:
+    """Return whether a name may be of a time since a start, or of a moment, which grow from line to line."""
+    return meaning_of(name).alone or not _SINCE_START.isdisjoint(words(name))
+
+
+_SINCE_START = _DATE | _words("elapsed since wall walltime clock total cumulative t")
+
+
 def names_parts(column: str) -> bool:
     """Return whether the cells of a column name parts of a program: ``function``."""
     return column.strip().lower() in _NAMED_PARTS
