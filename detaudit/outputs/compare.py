@@ -233,12 +233,22 @@ _Line: TypeAlias = tuple[Value | None, list[Value]]
 
 def _by_line(values: Iterable[Value]) -> dict[str, _Line]:
     """Return for each line of a log, by its name, the value that is its words, and the values in it."""
-    lines: dict[str, tuple[Value | None, list[Value]]] = {}
+    words: dict[str, Value | None] = {}
+    inside: defaultdict[str, list[Value]] = defaultdict(list)
     for value in values:
-        line, inside, _ = value.name.partition(", ")
-        words, rest = lines.get(line, (None, []))
-        lines[line] = (words, [*rest, value]) if inside else (value, rest)
-    return lines
+        line, _, rest = value.name.partition(", ")
+        words.setdefault(line, None)
+        if rest:
+            inside[line].append(value)
+        else:
+            words[line] = value
+    return {line: (value, inside[line]) for line, value in words.items()}
+
+
+def _renamed(values: Iterable[Value], names: Mapping[str, str]) -> dict[str, Value]:
+    """Return values by the names that their lines have among ``names``; other lines keep theirs."""
+    lines = ((value.name.partition(", ")[0], value) for value in values)
+    return {names.get(line, line) + value.name[len(line) :]: value for line, value in lines}
 
 
 def _as_sorted(ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> dict[str, Value]:
@@ -251,9 +261,7 @@ def _as_sorted(ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> dict[s
         return dict(theirs)
     if Counter(map(_results, mine.values())) != Counter(map(_results, yours.values())):
         return dict(theirs)
-    names = _partners(mine, yours)
-    lines = ((one.name.partition(", ")[0], one) for one in theirs.values())
-    return {names.get(line, line) + one.name[len(line) :]: one for line, one in lines}
+    return _renamed(theirs.values(), _partners(mine, yours))
 
 
 def _measured_rows(values: Mapping[str, Value]) -> dict[str, _Line]:
@@ -326,7 +334,7 @@ def _renumbered(ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> dict[
     left = deque(sorted(mine.keys() - set(names.values()), key=_place))
     for name in sorted(yours.keys() - names.keys(), key=_place):
         names[name] = left.popleft() if left else name if name not in mine else f"{name} of the other"
-    return {names[line] + one.name[len(line) :]: one for one in theirs.values() for line in [one.name.split(", ")[0]]}
+    return _renamed(theirs.values(), names)
 
 
 def _partners(mine: Mapping[str, _Line], yours: Mapping[str, _Line]) -> dict[str, str]:

@@ -519,7 +519,7 @@ def is_of_memory(name: str) -> bool:
     return not _RESERVED.isdisjoint(words(name)) and not meaning_of(name).of_data
 
 
-def is_of_computation(name: str) -> bool:
+def may_be_computation(name: str) -> bool:
     """Return whether a name may be of a part of a computation or a machine, whatever quantity of it: ``fold``."""
     return all(word in _OF_RUNS or word in _NEUTRAL or word in _PARTS for word in words(name))
 

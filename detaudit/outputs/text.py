@@ -547,7 +547,7 @@ def _names_row(slot: _Slot, has_unit: bool) -> bool:
     """
     if not slot.integer or not slot.label or not slot.meaning.is_result:
         return False
-    return slot.meaning.of_data if has_unit else not measurements.is_of_computation(slot.label)
+    return slot.meaning.of_data if has_unit else not measurements.may_be_computation(slot.label)
 
 
 def _open(parents: list[str], before: str) -> None:
