@@ -1098,9 +1098,12 @@ def _moment(text: str, facts: RunFacts) -> tuple[float, float, bool] | None:
             year, month, day, hour, minute, second = match.groups()
             return _seconds(int(year), int(month), int(day), hour, minute, second)
         if match := _NUMERIC_DATE.fullmatch(text):
-            first, other, year, hour, minute, second = match.groups()
-            month, day = (first, other) if int(other) > 12 or int(first) <= 12 else (other, first)
-            return _seconds(int(year) + (2000 if len(year) == 2 else 0), int(month), int(day), hour, minute, second)
+            *numbers, year, hour, minute, second = match.groups()
+            year = int(year) + (2000 if len(year) == 2 else 0)
+            orders = {(int(month), int(day)) for month, day in (numbers, reversed(numbers)) if int(month) <= 12}
+            began = datetime.fromtimestamp(facts.started + facts.shift_s, timezone.utc).timetuple().tm_yday
+            month, day = min(orders, key=lambda one: abs(datetime(year, *one).timetuple().tm_yday - began))
+            return _seconds(year, month, day, hour, minute, second)
     except ValueError:
         pass
     return None

@@ -537,6 +537,14 @@ def test_a_clock_that_a_variation_moved_is_one_of_the_run() -> None:
     assert role("date", "2025-11-25 08:12:45", shifted) is Role.MEASUREMENT
 
 
+@pytest.mark.parametrize("text", ["11.12.2026 07:28", "12/11/2026 07:28", "11/12/2026 07:28", "11.12.26"])
+def test_a_date_in_numbers_is_read_as_the_day_of_the_run(text: str) -> None:
+    december = RunFacts(started=1796974000.0, ended=1796974200.0)  # 2026-12-11 07:26:40
+    assert role("", text, december) is Role.MEASUREMENT
+    assert role("", text, FACTS) is Role.RESULT
+    assert role("", "31.12.2026", december) is role("", "13/13/2026", december) is Role.RESULT
+
+
 @pytest.mark.parametrize(
     ("a", "b"),
     [
