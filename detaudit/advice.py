@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from detaudit import redact, wire
+from detaudit.config.flags import COUNTED_CLOCK
 from detaudit.config.options import words as inherited
 from detaudit.config.variations import ALL, load_variations
 from detaudit.launch.plan import Settings
@@ -79,7 +80,9 @@ def next_steps(
         if comparable or not settings.engine_options:  # here, a trace finds by itself what differs
             steps.append((command(named if settings.engine_options else settings, verb="trace"), Purpose.TRACE))
         steps += [(step.command, step.purpose) for step in fix_step(settings)]
+        steps += _with_counted_clock(settings, groups)
     elif _open(groups):
+        steps += _with_counted_clock(settings, groups)
         counted = dataclasses.replace(settings, compare=Compare.ALL)
         steps.append((command(counted, verb="trace"), Purpose.TRACE))
         steps += [(step.command, step.purpose) for step in fix_step(counted)]
@@ -152,6 +155,21 @@ def comparing_step(settings: Settings, groups: Sequence[Group], verb: str) -> tu
 def _open(groups: Sequence[Group]) -> bool:
     """Whether something that was read of the runs differs and may be a result, while their trainings match."""
     return any(isinstance(group.reason, OutputsOpen) and group.reason.first.may_decide for group in groups)
+
+
+def _with_counted_clock(settings: Settings, groups: Sequence[Group]) -> _Steps:
+    """Yield the command that tells whether numbers that differ, while trainings match, are times that Python measured.
+
+    It is asked of the first recipe whose runs did so.
+    """
+    for recipe, group in zip(settings.recipes, groups, strict=False):
+        open_one = group.reason.first if isinstance(group.reason, OutputsOpen) else None
+        first = group.first_difference.output if group.first_difference is not None else open_one
+        counts = any(flag.id == COUNTED_CLOCK for flag in recipe.flags)
+        if first is not None and first.may_be_measured and not counts:
+            words = ("--runs", str(settings.runs), *recipe.options, "--flag", COUNTED_CLOCK)
+            yield command(settings, *words), Purpose.COUNT_CLOCK
+            return
 
 
 def _file(groups: Sequence[Group]) -> str:

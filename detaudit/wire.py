@@ -189,12 +189,15 @@ ENV_LOGS = "DETAUDIT_LOGS"
 ENV_MARK = "DETAUDIT_MARK"
 """A value unique to the audit, which finds processes that left their process group."""
 
+COUNTED_FROM_S = 1_767_225_600
+"""The first of January 2026 in UTC, when a clock that counts its readings starts unless SOURCE_DATE_EPOCH is set."""
+
 ENV_FLAGS = "DETAUDIT_FLAGS"
 """The flags to apply in the process: one ``module<TAB>JSON object`` per line, in order.
 
 The object has ``id`` and at least one of ``call`` ({dotted name: [arguments]}; an object at the end holds keyword
 arguments), ``set`` ({dotted name: value}), ``patch`` (a name in recorder/patches) with ``seed`` and the ``value`` of
-the flag, if it has one, and ``vary`` (a name in recorder/patches/variations.py) with ``number``. The module is outside
+the flag, if it has one, and ``vary`` (a name of a variation there) with ``number``. The module is outside
 of the JSON, so a process that never imports it does not parse the JSON.
 """
 

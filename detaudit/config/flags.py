@@ -44,6 +44,9 @@ BEFORE_START = "before Python starts"
 _COMMAND = " python train.py"
 """How the line of a variable ends."""
 
+COUNTED_CLOCK = "python-counted-clock"
+"""The flag with which times that Python measured are the same in every run."""
+
 NO_ASLR = "no-aslr"
 """The only launcher change."""
 

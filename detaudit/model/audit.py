@@ -46,6 +46,7 @@ class Purpose(StrEnum):
     USE_TRAINING_PYTHON = "use-training-python"
     COMPARE_ARTIFACT = "compare-artifact"
     COUNT_ALL = "count-all"
+    COUNT_CLOCK = "count-clock"
     ISOLATE = "isolate"
     FIX = "fix"
     APPLY_FIX = "apply-fix"
@@ -77,6 +78,7 @@ _PURPOSES = {
     Purpose.USE_TRAINING_PYTHON: "use your training's Python",
     Purpose.COMPARE_ARTIFACT: "or compare a file the script writes",
     Purpose.COUNT_ALL: "count what may be a result as one",
+    Purpose.COUNT_CLOCK: "was it measured? a clock that counts its readings measures the same in every run",
     Purpose.FIX: "find the edits that fix it, each tried before it is advised",
     Purpose.APPLY_FIX: "make these changes",
     Purpose.UNDO_FIX: "take these changes back",

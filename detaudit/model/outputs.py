@@ -85,9 +85,10 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is known by. ``started`` and ``ended`` are in seconds since 1970, in UTC.
 
     ``names`` are texts that only stand for this run: its host, user, folders and temporary folders. ``shift_s`` is what
-    a variation added to its clock. ``numbered`` are folders that it made as the next of a series, each with the first.
-    ``writers`` is how many processes and threads may have printed, 0 if it is not known. ``since_boot`` is the start in
-    seconds since the machine was started, as its other clocks count, 0 if it is not known.
+    was added to the clock of Python, and ``counted`` says that it counted its readings. ``numbered`` are folders that
+    it made as the next of a series, each with the first. ``writers`` is how many processes and threads may have
+    printed, 0 if it is not known. ``since_boot`` is the start in seconds since the machine was started, as its other
+    clocks count, 0 if it is not known.
     """
 
     started: float
@@ -96,6 +97,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     ports: frozenset[int] = frozenset()
     names: tuple[str, ...] = ()
     shift_s: float = 0.0
+    counted: bool = False
     numbered: tuple[tuple[str, str], ...] = ()
     writers: int = 0
     since_boot: float = 0.0
@@ -236,6 +238,12 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
     def may_decide(self) -> bool:
         """Whether it is open and can be counted as a result."""
         return self.open and self.kind is not OutputKind.UNREAD
+
+    @property
+    def may_be_measured(self) -> bool:
+        """Whether it is a number that a clock may have measured."""
+        number = self.kind in (OutputKind.VALUE, OutputKind.AMBIGUOUS) and not self.tensor and not self.only_run
+        return number and all(any(map(str.isdigit, value)) for value in self.values)
 
     def text(self) -> str:
         """Return what differs: ``submission.csv (row 1, target: 3.41 and 3.39)``."""

@@ -11,6 +11,7 @@ import calendar
 import itertools
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from enum import Enum
@@ -238,6 +239,9 @@ class _Of(Enum):
     NUMBER = "number of the run"
     NAME = "name of the run"
 
+
+_TIMED = (_Of.DURATION, _Of.ESTIMATE, _Of.RATE)
+"""What is the same in all runs if the clock counts its readings, unless some other clock measured it."""
 
 _NO_UNIT = (1.0, 1e-3)
 """What a duration may be in if its name does not say; whole numbers may count smaller units."""
@@ -873,6 +877,8 @@ def array_role(name: str, least: float, most: float, facts: RunFacts) -> Role:
         return Role.OPEN  # of examples, or of a cell
     moments = _is_epoch(least, facts) and _is_epoch(most, facts)
     in_seconds = most <= longest(facts) or moments
+    if facts.counted and meaning.of in _TIMED and not moments:
+        return Role.OPEN
     return Role.MEASUREMENT if moments or (meaning.sure and (in_seconds or not meaning.alone)) else Role.OPEN
 
 
@@ -908,12 +914,16 @@ def number_role(meaning: Meaning, value: float, is_integer: bool, facts: RunFact
         any(is_clock(value / scale, facts) for scale in _SCALES) or _is_since_boot(meaning, value, facts)
     )
     of_bytes = meaning.of is _Of.AMOUNT and is_integer and value >= _LEAST_BYTES
+    if facts.counted and meaning.of in _TIMED and not of_clock:
+        return Role.OPEN
     return Role.MEASUREMENT if meaning.sure or of_clock or of_bytes else Role.OPEN
 
 
 def is_clock(value: float, facts: RunFacts) -> bool:
     """Return whether a number is a second since 1970 in which the run was: nothing else is in so small a range."""
-    return value >= 1e9 and facts.started - 1 <= value <= facts.ended + 1
+    return value >= 1e9 and any(
+        facts.started + shift - 1 <= value <= facts.ended + shift + 1 for shift in {0.0, facts.shift_s}
+    )
 
 
 def is_fine_clock(value: float, facts: RunFacts) -> bool:
@@ -1151,20 +1161,22 @@ def _clock_role(meaning: Meaning, seconds: float, text: str, facts: RunFacts) ->
     in_run = seconds <= longest(facts) * (_CPUS if meaning.summed else 1)
     may_be_data = meaning.of is _Of.DURATION and not meaning.sure
     if meaning.of is _Of.ESTIMATE or (in_run and not may_be_data):
-        return Role.MEASUREMENT
+        return Role.OPEN if facts.counted and ":" not in text else Role.MEASUREMENT
     colons = text.count(":")
     if colons and seconds < _DAY + 1:  # a time of day, in any time zone
         precision = 1.0 if colons > 1 else 60.0
-        for day in range(
-            math.floor((facts.started + min(0.0, facts.shift_s)) / _DAY) - 1, 1 + math.ceil(facts.ended / _DAY) + 1
-        ):
-            if _is_now(day * _DAY + seconds, precision, False, facts):
+        times = (seconds, seconds * 60) if colons == 1 and seconds * 60 < _DAY else (seconds,)
+        for time_of_day in times:
+            if any(_is_now(day * _DAY + time_of_day, precision, False, facts) for day in _days(facts)):
                 return Role.MEASUREMENT
-        if colons == 1 and seconds * 60 < _DAY:
-            for day in range(math.floor(facts.started / _DAY) - 1, math.ceil(facts.ended / _DAY) + 2):
-                if _is_now(day * _DAY + seconds * 60, precision, False, facts):
-                    return Role.MEASUREMENT
     return Role.OPEN if in_run else Role.RESULT
+
+
+def _days(facts: RunFacts) -> Iterator[int]:
+    """Yield the days since 1970 in which a run may have been, in any time zone, by its own clock or the real one."""
+    for shift in {0.0, facts.shift_s}:
+        early, late = facts.started + shift, facts.ended + shift
+        yield from range(math.floor(early / _DAY) - 1, math.ceil(late / _DAY) + 2)
 
 
 def _is_own(text: str, facts: RunFacts) -> bool:

@@ -3,6 +3,7 @@
 import contextlib
 import glob
 import hashlib
+import json
 import os
 import platform
 import re
@@ -633,8 +634,11 @@ def facts_of(
     """
     folders = {str(spec.cwd), os.path.realpath(spec.cwd), str(spec.live), str(spec.folder), spec.env.get("TMPDIR", "")}
     names = {*folders, platform.node(), spec.env.get("USER", ""), spec.mark} - {"", "/"}
+    shift_s, counted = _clock_of(spec.env, started)
     return RunFacts(
         started=started,
+        shift_s=shift_s,
+        counted=counted,
         since_boot=max(0.0, started - time.time() + time.monotonic()),
         ended=ended,
         pids=frozenset(process.hello.pid for process in processes),
@@ -642,6 +646,18 @@ def facts_of(
         numbered=series,
         writers=sum(1 + process.started for process in processes) if all(one.ended for one in processes) else 0,
     )
+
+
+def _clock_of(env: Mapping[str, str], started: float) -> tuple[float, bool]:
+    """Return the seconds that were added to the clock of Python, and whether it counted its readings."""
+    for line in env.get(wire.ENV_FLAGS, "").splitlines():
+        order = json.loads(line.partition("\t")[2])
+        if order.get("vary") == "move-clock":
+            return float(order["number"]), False
+        if order.get("patch") == "count-clock":
+            first = env.get("SOURCE_DATE_EPOCH", "")
+            return (int(first) if first.isdecimal() else wire.COUNTED_FROM_S) - started, True
+    return 0.0, False
 
 
 # What is compared because it was asked for: the losses that --loss-pattern finds, the files that --artifact names.

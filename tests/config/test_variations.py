@@ -7,7 +7,7 @@ import pytest
 
 from detaudit.config.variations import Variation, load_variations, select
 from detaudit.errors import ConfigError, UnknownNameError
-from detaudit.recorder.patches.system import VARIATIONS
+from detaudit.recorder.patches import VARIATIONS
 
 
 @pytest.fixture(scope="module")

@@ -545,6 +545,25 @@ def test_a_date_in_numbers_is_read_as_the_day_of_the_run(text: str) -> None:
     assert role("", "31.12.2026", december) is role("", "13/13/2026", december) is Role.RESULT
 
 
+@pytest.mark.parametrize("clock", ["19:27:55", "19:27", "2026-12-06 19:27:55", "1796585275.25"])
+def test_every_form_of_a_moved_clock_is_known(clock: str) -> None:
+    began = 1796040900.0  # 2026-11-30 12:15
+    moved = RunFacts(started=began, ended=began + 30, shift_s=544360.0)
+    assert role("time", clock, moved) is Role.MEASUREMENT
+    assert role("time", clock, RunFacts(started=began, ended=began + 30)) is not Role.MEASUREMENT
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_what_differs_though_the_clock_counts_its_readings_was_not_measured_with_it(counted: bool) -> None:
+    facts = RunFacts(started=FACTS.started, ended=FACTS.ended, counted=counted)
+    as_ever = Role.OPEN if counted else Role.MEASUREMENT
+    for name, value in (("fit_time", "0.25"), ("", "0.25 s"), ("images_per_sec", "812.5"), ("eta", "3 s")):
+        assert role(name, value, facts) is as_ever, name
+    assert array_role("fit_time", 0.25, 0.5, facts) is as_ever
+    for name, value in (("peak_memory_mb", "812.5"), ("created", "2025-11-25 08:12:45"), ("elapsed", "0:00:02")):
+        assert role(name, value, facts) is Role.MEASUREMENT, name
+
+
 @pytest.mark.parametrize(
     ("a", "b"),
     [

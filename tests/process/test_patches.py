@@ -48,6 +48,41 @@ def test_unseeded_generators_of_python_and_torch(project: Project) -> None:
         assert [source["line"] for source in left] == lines
 
 
+MEASURED = """
+import datetime, json, logging, random, sys, threading, time, timeit
+import detaudit
+
+logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(relativeCreated)d %(message)s")
+began = time.perf_counter()
+detaudit.record(loss=0.5, weights=[1.0])
+logging.warning("%s %s", timeit.timeit("pass"), time.perf_counter() - began)
+found = {"a": time.perf_counter() - began, "b": random.Random(int(time.time() * 1e6)).random(), "c": CHANCE}
+thread = threading.Thread(target=lambda: found.update(d=time.perf_counter() - began, e=str(datetime.datetime.now())))
+thread.start()
+thread.join()
+json.dump(found, open("found.json", "w"))
+"""
+
+
+def test_what_a_clock_measured_is_the_same_if_the_clock_counts(project: Project) -> None:
+    project.write("train.py", MEASURED.replace("CHANCE", "0.5"))
+    bare = audit(project)
+    assert bare.code == 1
+    (step,) = [step["command"] for step in bare.json["next_steps"] if step["purpose"] == "count-clock"]
+    assert "--flag python-counted-clock" in step
+    done = audit(project, "python-counted-clock")
+    assert (done.code, [step for step in done.json["next_steps"] if step["purpose"] == "count-clock"]) == (0, [])
+
+
+def test_what_no_clock_measured_still_differs_if_the_clock_counts(project: Project) -> None:
+    project.write("train.py", MEASURED.replace("CHANCE", "random.random()"))
+    done = audit(project, "python-counted-clock")
+    assert done.code == 1
+    (found,) = [one for one in done.json["groups"][0]["output_differences"] if one["kind"] == "value"]
+    assert (found["path"], found["at"]) == ("found.json", "c")
+    assert [step for step in done.json["next_steps"] if step["purpose"] == "count-clock"] == []
+
+
 @pytest.mark.slow
 def test_listings(project: Project) -> None:
     memory = Path("/dev/shm")

@@ -118,3 +118,21 @@ def test_invalid_requests_are_refused(project: Project, seeded: str) -> None:
     assert (alternatives.code, "--alternatives does not work with --over variations" in alternatives.err) == (2, True)
     costs = bisect(project, seeded, "--costs")
     assert (costs.code, "--costs does not work with --over variations" in costs.err) == (2, True)
+
+
+def test_dates_that_a_script_writes_are_no_results_if_the_clock_is_moved(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import datetime, json, os, time
+        import detaudit
+        detaudit.record(loss=0.5, weights=[1.0])
+        now, form = datetime.datetime.now(), "%Y-%m-%d_%H-%M-%S"
+        print("started", now, time.strftime("%H:%M:%S"), time.ctime(), now.strftime("%d.%m.%Y %H:%M"), time.time())
+        os.makedirs("runs/" + now.strftime(form))
+        with open(f"runs/{now.strftime(form)}/{int(time.time())}.json", "w") as file:
+            json.dump({"a": time.time(), "b": int(1000 * time.time()), "day": str(now.date()), "end": str(now)}, file)
+        """,
+    )
+    done = project.run("train.py", "--runs", "4", "--vary", "clock")
+    assert (done.code, done.json["groups"][0]["verdict"]) == (0, "deterministic")

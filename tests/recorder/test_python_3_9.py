@@ -100,6 +100,7 @@ FLAGS = [
     ("random", {"id": "seed-generators", "patch": "seed-python-generators", "seed": 0}),
     ("os", {"id": "sort-listings", "patch": "sort-listings", "seed": 0}),
     ("os", {"id": "order-listings", "vary": "order-listings", "number": 2}),
+    ("time", {"id": "count-clock", "patch": "count-clock", "seed": 0}),
     ("time", {"id": "move-clock", "vary": "move-clock", "number": 60}),
     ("datetime", {"id": "move-datetime", "vary": "move-datetime", "number": 60}),
 ]

@@ -16,7 +16,8 @@ PATCHES = {
     "seed-numpy-entropy": "generators.seed_numpy",
     "seed-torch-generators": "generators.seed_torch",
     "seed-tensorflow-generators": "generators.seed_tensorflow",
-    "sort-listings": "system.sort",
+    "sort-listings": "listings.sort",
+    "count-clock": "clock.count",
     "fill-numpy-memory": "memory.fill_numpy",
     "fill-torch-memory": "memory.fill_torch",
     "torch-module-on-cpu": "torch.run_on_cpu",
@@ -28,6 +29,13 @@ PATCHES = {
     "tensorflow-plain-cross-entropy": "tensorflow.plain_cross_entropy",
 }
 """The name of a patch in the catalogue, and its function here, whose module is loaded only if the patch is applied."""
+
+VARIATIONS = {
+    "order-listings": "listings.order_listings",
+    "move-clock": "clock.move",
+    "move-datetime": "clock.move_datetime",
+}
+"""The name of a change in the table of variations, and its function here, which takes a number."""
 
 _ABSENT = object()
 
@@ -112,16 +120,25 @@ def apply(name: str, options: PatchOptions) -> Callable[[], None]:
     Raises whatever the framework raises, such as AttributeError if this version of it lacks something. Nothing is
     changed then.
     """
-    import importlib
-
-    module, _, function = PATCHES[name].partition(".")
     changes = Changes()
     try:
-        getattr(importlib.import_module(f"{__name__}.{module}"), function)(options, changes)
+        _function(PATCHES[name])(options, changes)
     except BaseException:
         changes.undo()
         raise
     return changes.undo
+
+
+def vary(name: str, number: int) -> None:
+    """Change the environment as this variation does with this number."""
+    _function(VARIATIONS[name])(number)
+
+
+def _function(dotted: str) -> Any:
+    import importlib
+
+    module, _, function = dotted.partition(".")
+    return getattr(importlib.import_module(f"{__name__}.{module}"), function)
 
 
 def loaded(name: str) -> Any:

@@ -61,9 +61,9 @@ def apply(instruction: dict[str, Any], failed: Callable[[str], None] = lambda _:
         options = patches.PatchOptions(instruction["seed"], instruction.get("value", ""), failed)
         patches.apply(instruction["patch"], options)
     if "vary" in instruction:
-        from . import system
+        from .. import patches
 
-        system.VARIATIONS[instruction["vary"]](instruction["number"])
+        patches.vary(instruction["vary"], instruction["number"])
 
 
 def applier(text: str, sink: Sink) -> Callable[[ModuleType], None]:

@@ -213,7 +213,7 @@ def test_undo_keeps_later_replacements_by_others(patch: Apply, tmp_path: Path) -
 
 def test_a_patch_that_fails_changes_nothing() -> None:
     before = os.listdir
-    patches.PATCHES["broken"] = "system.broken"
+    patches.PATCHES["broken"] = "listings.broken"
     try:
         with pytest.raises(AttributeError):
             patches.apply("broken", PatchOptions())
