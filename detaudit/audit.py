@@ -11,7 +11,7 @@ import msgspec
 from detaudit import advice, baseline, history, store
 from detaudit.errors import StorageError, WorkspaceError
 from detaudit.judge import verdict
-from detaudit.judge.group import GroupInProgress
+from detaudit.judge.group import GroupInProgress, after_leftovers
 from detaudit.judge.live import Abreast
 from detaudit.judge.policy import FIRST_S, NextRun, next_run
 from detaudit.launch import Launcher
@@ -137,6 +137,8 @@ class AuditInProgress:
     ) -> Audit:
         """Return the audit so far; ``leftovers`` are files that one run wrote and a later one read."""
         settings, groups = self._settings, self.groups
+        if leftovers:
+            groups = tuple(map(after_leftovers, groups))
         unfinished = self.stopped or len(groups) < len(settings.recipes)
         verdicts = [*(group.verdict for group in groups), *([Verdict.INCONCLUSIVE] if unfinished else [])]
         return Audit(

@@ -189,6 +189,16 @@ def in_changed_environment(explained: Explanation) -> Explanation:
     return replace(explained, likely=(LikelyCause.ENVIRONMENT, *others)) if others != explained.likely else explained
 
 
+def after_leftovers(group: Group) -> Group:
+    """Return a group whose first difference points first to the files that one run left and a later one read."""
+    found = group.first_difference
+    if found is None:
+        return group
+    others = tuple(cause for cause in found.explanation.likely if cause is not LikelyCause.NOT_RECORDED)
+    explanation = replace(found.explanation, likely=(LikelyCause.LEFTOVERS, *others))
+    return replace(group, first_difference=replace(found, explanation=explanation))
+
+
 def first_divergence(runs: Sequence[Run], recorded: Sequence[Stage] = ()) -> Divergence | None:
     """Return the earliest difference of any run from the one that it was compared with."""
     base = min(runs, key=lambda run: (not run.ranks, run.first_difference is not None), default=None)

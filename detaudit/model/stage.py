@@ -179,6 +179,7 @@ class LikelyCause(StrEnum):
     AFTER_THE_LAST_STEP = "after-the-last-step"
     CODE = "code"
     ENVIRONMENT = "environment"
+    LEFTOVERS = "leftovers"
 
 
 class StageInfo(NamedTuple):
@@ -329,6 +330,7 @@ CAUSES = {
     LikelyCause.CONTROL_FLOW: "control flow that depends on time or data",
     LikelyCause.CODE: "changed code, hyperparameters or data",
     LikelyCause.ENVIRONMENT: "what changed in the environment",
+    LikelyCause.LEFTOVERS: "the files that an earlier run left",
     LikelyCause.BESIDE_THE_TRAINING: "how the script computes, chooses or orders what it writes and prints",
     LikelyCause.OUTSIDE_THE_WEIGHTS: "something besides the weights, such as the time",
 }

@@ -100,6 +100,8 @@ def test_what_a_program_of_the_same_run_wrote_anew_is_not_of_an_earlier_one(
     at_home.write("train.py", program + "training.train(seed=len(open('numbers.txt').read()))\n")
     done = at_home.run("train.py", "--runs", "2", env=at_home.env())
     assert ("leftover-files-read" in json.dumps(done.json)) is reads
+    first = done.json["groups"][0]["first_difference"]
+    assert (first["explanation"]["likely"][0] if first else None) == ("leftovers" if reads else None)
 
 
 def test_a_pure_cache_is_a_note(at_home: Home) -> None:

@@ -365,6 +365,7 @@ def likely(*causes: LikelyCause, matching: tuple[Stage, ...] = ()) -> Explanatio
 
 EXPLANATIONS = (
     (Stage.INIT, likely(LikelyCause.SEEDS, LikelyCause.INITIALIZATION_ORDER)),
+    (Stage.INIT, likely(LikelyCause.LEFTOVERS, LikelyCause.SEEDS, LikelyCause.INITIALIZATION_ORDER)),
     (Stage.RNG, likely(LikelyCause.SEEDING)),
     *LIKELY.items(),
     (Stage.HYPERPARAMETERS, likely(LikelyCause.HYPERPARAMETERS, matching=(Stage.BATCH, Stage.FORWARD))),
