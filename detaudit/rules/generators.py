@@ -431,7 +431,22 @@ class MovingSeed(Rule):
             values = _bound_to(page, seed)
             if any(value is not None and _moves(page, value) for value in values):
                 return _replaced(page, seed) if _names_something(page, seed) else _where_bound(page, values)
+            if not values and _is_of_moving_values(page, seed):
+                return _replaced(page, seed)
         return None
+
+
+def _is_of_moving_values(page: SourceText, seed: ast.expr) -> bool:
+    """Whether all variables of a seed have values that move, as in ``int(today.strftime("%H%M%S"))``.
+
+    Of ``base + index``, the rest has to stay.
+    """
+    called = {one.func for one in ast.walk(seed) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
+    names = [one for one in ast.walk(seed) if isinstance(one, ast.Name) and one not in called]
+    bound = [page.reader.values(one) for one in names if one.id not in page.imports]
+    return bool(bound) and all(
+        values and all(one is not None and _moves(page, one) for one in values) for values in bound
+    )
 
 
 def _bound_to(page: SourceText, seed: ast.expr) -> list[ast.expr | None]:

@@ -144,6 +144,11 @@ FIXED = [
     (CLOCK, "np.random.seed(args.seed + int(time.time()))", "np.random.seed(args.seed + 0)"),
     (
         CLOCK,
+        "day = datetime.datetime.now()\ndraw = np.random.RandomState(int(day.strftime('%H%M%S')))",
+        "day = datetime.datetime.now()\ndraw = np.random.RandomState(0)",
+    ),
+    (
+        CLOCK,
         "c = {'seed': int(time.time()), 'n': 3}\nmanual_seed(c['seed'])",
         "c = {'seed': 0, 'n': 3}\nmanual_seed(c['seed'])",
     ),
@@ -229,6 +234,7 @@ def test_fixes_a_line(kind: SourceKind, text: str, new: str) -> None:
         (UNSEEDED, "p.add_argument('--seed', type=int, default=3)\nx = default_rng(args.seed)"),
         (UNSEEDED, "x = default_rng(**given)"),
         (CLOCK, "x = time.time()"),
+        (CLOCK, "base = int(time.time())\nfor i in names: draw = default_rng(base + i)"),
         (CLOCK, "def f(s):\n    seed(s)"),
         (COMPLETION, "for x in as_completed({p.submit(f, i) for i in y}): f(x)"),
         (COMPLETION, "import asyncio\nfor x in asyncio.as_completed([f(i) for i in y]): await x"),

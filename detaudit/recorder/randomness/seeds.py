@@ -260,8 +260,10 @@ def _seed_parameter(code: CodeType | None) -> str:
     return next((name for name in _TAKEN_AS if name in parameters), "")
 
 
-class _InLibraries:
-    """Finds generators that a library makes without a seed, though it takes one: numpy.random.RandomState(self.seed).
+class _Compiled:
+    """Watches what compiled code of NumPy seeds: a ``RandomState`` that the script makes, with its seed.
+
+    And generators that a library makes without a seed, though it takes one: ``numpy.random.RandomState(self.seed)``.
 
     NumPy's compiled code has no frame, and draws entropy for RandomState(0) too, which it seeds thereafter: only what
     comes next shows whether there was a seed. The frame of this hook also shows that the script did not draw itself.
@@ -281,8 +283,13 @@ class _InLibraries:
         if seeding is None:
             return
 
+        seeded = _seeding(self._sink, "numpy.random.RandomState", through=())
+
         def _legacy_seeding(generator: Any, seed: Any) -> Any:
             self._of_thread.made = None
+            frame = sys._getframe().f_back
+            if seed is not None and frame is not None and frames.is_user_code(frame.f_code.co_filename):
+                observe_call(self._sink, "RandomState", lambda: seeded(frame, (seed,), {}))
             return seeding(generator, seed)
 
         set_in_c(kind, _legacy_seeding=_legacy_seeding)  # type: ignore[arg-type]
@@ -315,7 +322,7 @@ def _setting(sink: Sink, what: str) -> Observer:
 
 
 def watch_entropy(random: Any, recorder: Recorder) -> None:
-    """Watch the generators that libraries make, from the import of ``numpy.random`` on."""
-    made = _InLibraries(recorder.sink)
+    """Watch the generators that compiled code makes, from the import of ``numpy.random`` on."""
+    made = _Compiled(recorder.sink)
     recorder.sink.guarded("generators", lambda: made.watch(random))
     recorder.before_bye(made.end, lambda: None)

@@ -340,7 +340,7 @@ def test_a_generator_that_a_library_makes_without_a_seed_is_recorded_with_what_t
     monkeypatch.setitem(sys.modules, "bagged.forests", library)
     exec(compile(STATES, "/lib/site-packages/bagged.py", "exec"), vars(library))
     vars(library)["numpy"] = np
-    made = seeds._InLibraries(sink)
+    made = seeds._Compiled(sink)
     made.watch(np.random)
     try:
         drawn = library.Bagging(2, seed=3).state.random()
@@ -355,6 +355,34 @@ def test_a_generator_that_a_library_makes_without_a_seed_is_recorded_with_what_t
         ]
     finally:
         set_in_c(kind, _legacy_seeding=seeding)
+    assert drawn == np.random.RandomState(3).random()
+
+
+def test_the_seed_of_a_random_state_that_the_script_makes_is_recorded(
+    sink: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = np.random.MT19937
+    seeding = vars(kind)["_legacy_seeding"]
+    bits = vars(np.random.bit_generator)
+    monkeypatch.setitem(bits, "randbits", bits["randbits"])
+    seeds._Compiled(sink).watch(np.random)
+    try:
+        drawn = np.random.RandomState(3).random()
+        np.random.RandomState(seed=os.getpid()).seed(np.int64(5))
+        np.random.RandomState().seed(None)
+        library = ModuleType("bagged")
+        exec(
+            compile("def state(seed): return RandomState(seed)", "/lib/site-packages/bagged.py", "exec"), vars(library)
+        )
+        vars(library)["RandomState"] = np.random.RandomState
+        library.state(7)
+    finally:
+        set_in_c(kind, _legacy_seeding=seeding)
+    assert [(line["what"], line["kind"], line["value"]) for line in sink.found] == [
+        ("numpy.random.RandomState", "seed", "3"),
+        ("numpy.random.RandomState", "process-id", str(os.getpid())),
+        ("numpy.random.RandomState", "seed", "5"),
+    ]
     assert drawn == np.random.RandomState(3).random()
 
 
