@@ -104,6 +104,13 @@ def _counts(frame: FrameType | None) -> bool:
     return _counting[frame.f_code]
 
 
+def _asking(frame: FrameType | None) -> FrameType | None:
+    """Return the frame for which the standard library waits in this one."""
+    while frame is not None and (frames.is_ours(frame) or frames.is_standard_library(frame.f_code.co_filename)):
+        frame = frame.f_back
+    return frame
+
+
 class _Count:
     """How far the clock of each thread is: a tick for each time that it was read, and ticks for what the thread slept.
 
@@ -138,40 +145,81 @@ class _Count:
 
 
 def count(_: PatchOptions, changes: Changes) -> None:
-    """Let 1/128 of a second pass each time that a thread reads a clock, and what it sleeps; see ``_counts``."""
+    """Let 1/128 of a second pass each time that a thread reads a clock, and what it sleeps or waits in vain.
+
+    Code that ``_counts`` leaves out gets the real time.
+    """
     passed = _Count(changes).add
     date = os.environ.get("SOURCE_DATE_EPOCH", "")
     first = (int(date) if date.isdecimal() else wire.COUNTED_FROM_S) * _NS
 
-    def reading(value: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda read: lambda *args: value(*args) if _counts(sys._getframe()) else read(*args)
+    def reading(start: int, unit: int) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+        def make(read: Callable[[], Any]) -> Callable[[], Any]:
+            return lambda: _in((start + passed()), unit) if _counts(sys._getframe()) else read()
 
-    def of(clock: int) -> int:
-        return first if clock in _DATED else 0
+        return make
+
+    def of_clock(unit: int) -> Callable[[Callable[[int], Any]], Callable[[int], Any]]:
+        def make(read: Callable[[int], Any]) -> Callable[[int], Any]:
+            def clock_gettime(clock: int) -> Any:
+                real = read(clock)
+                start = first if clock in _DATED else 0
+                return _in(start + passed(), unit) if _counts(sys._getframe()) else real
+
+            return clock_gettime
+
+        return make
 
     clocks = {"time": first, "monotonic": 0, "perf_counter": 0, "process_time": 0, "thread_time": 0}
     for name, start in clocks.items():
         if hasattr(time, name):
-            changes.replace(time, name, reading(lambda start=start: (start + passed()) / _NS))
-            changes.replace(time, name + "_ns", reading(lambda start=start: start + passed()))
+            changes.replace(time, name, reading(start, _NS))
+            changes.replace(time, name + "_ns", reading(start, 1))
     if hasattr(time, "clock_gettime"):
-        changes.replace(time, "clock_gettime", reading(lambda clock: (of(clock) + passed()) / _NS))
-        changes.replace(time, "clock_gettime_ns", reading(lambda clock: of(clock) + passed()))
+        changes.replace(time, "clock_gettime", of_clock(_NS))
+        changes.replace(time, "clock_gettime_ns", of_clock(1))
     for name in ("gmtime", "localtime", "ctime"):
         changes.replace(time, name, _of_seconds)
     changes.replace(time, "asctime", lambda text: _of_tuple(text, 0))
     changes.replace(time, "strftime", lambda text: _of_tuple(text, 1))
+    _count_waits(passed, changes)
+    _count_dates(lambda: (first + passed()) / _NS, changes)
+
+
+def _in(ns: int, unit: int) -> float:
+    """Return nanoseconds in this unit, as a whole number if that is a nanosecond."""
+    return ns if unit == 1 else ns / unit
+
+
+def _count_waits(passed: Callable[[int], int], changes: Changes) -> None:
+    """Let what a thread sleeps pass in whole ticks, and what it waits for a condition that does not come.
+
+    So a loop that waits until a deadline ends, though waiting itself has the real clock.
+    """
+    import threading
+
+    def waited(seconds: Any) -> None:
+        passed(-(-int(seconds * _NS) // _TICK_NS) * _TICK_NS)
 
     def sleeping(sleep: Callable[..., None]) -> Callable[..., None]:
-        def slept(seconds: Any) -> None:
-            sleep(seconds)
+        def slept(*args: Any) -> None:
+            sleep(*args)
             if _counts(sys._getframe()):
-                passed(-(-int(seconds * _NS) // _TICK_NS) * _TICK_NS)
+                waited(args[0])
 
         return slept
 
+    def waiting(wait: Callable[..., bool]) -> Callable[..., bool]:
+        def waited_for(condition: Any, timeout: Any = None) -> bool:
+            came = wait(condition, timeout)
+            if not came and timeout is not None and timeout > 0 and _counts(_asking(sys._getframe())):
+                waited(timeout)
+            return came
+
+        return waited_for
+
     changes.replace(time, "sleep", sleeping)
-    _count_dates(lambda: (first + passed()) / _NS, changes)
+    changes.replace(threading.Condition, "wait", waiting)
 
 
 def _count_dates(now_s: Callable[[], float], changes: Changes) -> None:

@@ -1,5 +1,6 @@
 """A clock that counts its readings: the same for every code that measures or dates, and the real one for what waits."""
 
+import concurrent.futures
 import copy
 import datetime
 import logging
@@ -10,7 +11,7 @@ import time
 import timeit
 import types
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -92,7 +93,28 @@ def test_what_a_thread_sleeps_passes_in_whole_ticks() -> None:
     assert time.perf_counter() - started == 3 * TICK
     with pytest.raises(ValueError, match="negative"):
         time.sleep(-1)
+    with pytest.raises(TypeError, match="one argument"):
+        time.sleep(1, 2)  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        time.time(1)  # type: ignore[call-arg]
     assert time.perf_counter() - started == 4 * TICK
+
+
+@pytest.mark.usefixtures("counting")
+def test_a_loop_that_waits_until_a_deadline_ends() -> None:
+    event, deadline, waits = threading.Event(), time.monotonic() + 0.2, 0
+    while (left := deadline - time.monotonic()) > 0:
+        assert not event.wait(left)
+        waits += 1
+    assert waits == 1
+    started = time.monotonic()
+    with pytest.raises(queue.Empty):
+        queue.Queue[int]().get(timeout=0.1)
+    assert 0.1 < time.monotonic() - started < 0.2
+    event.set()
+    started = time.monotonic()
+    assert event.wait(10)
+    assert time.monotonic() - started == TICK
 
 
 @pytest.mark.usefixtures("counting")
@@ -125,11 +147,9 @@ def test_what_waits_keeps_the_real_clock() -> None:
         return time.perf_counter() / TICK
 
     before = readings()
-    with pytest.raises(queue.Empty):
-        queue.Queue[int]().get(timeout=0.2)
-    assert not threading.Event().wait(0.01)
-    with pytest.raises(TimeoutError):
-        Future[None]().result(timeout=0.1)
+    with ThreadPoolExecutor(1) as pool:
+        assert list(pool.map(str, range(3), timeout=10)) == ["0", "1", "2"]
+    assert concurrent.futures.wait([Future()], timeout=0).done == set()
     assert readings() - before == 1
 
     package = types.ModuleType("botocore.auth")
