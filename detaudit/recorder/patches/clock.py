@@ -72,8 +72,9 @@ def move_datetime(_: int) -> None:
 
 # A clock that counts.
 
-_TICK_NS = _NS // 128
-"""A binary fraction: no difference of two times is rounded, wherever the clock of a thread is."""
+_SECOND = 2**20
+_TICK = _SECOND // 128
+"""What passes at each reading. Times are binary fractions of a second, so that no difference of two is rounded."""
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _MEASURE = ("logging", "timeit")
@@ -112,7 +113,7 @@ def _asking(frame: FrameType | None) -> FrameType | None:
 
 
 class _Count:
-    """How far the clock of each thread is: a tick for each time that it was read, and ticks for what the thread slept.
+    """How far the clock of each thread is: a tick for each time that the thread read it, and what the thread waited.
 
     A thread starts with the time of the one that started it. A clock that all threads read together would depend on
     which of them is faster.
@@ -128,20 +129,25 @@ class _Count:
 
     def _starting(self, start: Callable[..., Any]) -> Callable[..., Any]:
         def started(thread: Any, *args: Any, **kwargs: Any) -> Any:
-            thread._detaudit_clock = self.ns
+            thread._detaudit_clock = self.time
             return start(thread, *args, **kwargs)
 
         return started
 
     @property
-    def ns(self) -> int:
-        ns: int | None = getattr(self._own, "ns", None)
-        return getattr(self._active.get(self._ident()), "_detaudit_clock", 0) if ns is None else ns
+    def time(self) -> int:
+        """What has passed in this thread, in 2**20ths of a second."""
+        time: int | None = getattr(self._own, "time", None)
+        return getattr(self._active.get(self._ident()), "_detaudit_clock", 0) if time is None else time
 
-    def add(self, ns: int = _TICK_NS) -> int:
-        """Let so much time pass in this thread, and return what has passed."""
-        self._own.ns = ns = self.ns + ns
-        return ns
+    def read(self) -> int:
+        """Let a tick pass, and return what has passed."""
+        self._own.time = time = self.time + _TICK
+        return time
+
+    def wait(self, seconds: Any) -> None:
+        """Let so many seconds pass."""
+        self._own.time = self.time + int(seconds * _SECOND)
 
 
 def count(_: PatchOptions, changes: Changes) -> None:
@@ -149,57 +155,51 @@ def count(_: PatchOptions, changes: Changes) -> None:
 
     Code that ``_counts`` leaves out gets the real time.
     """
-    passed = _Count(changes).add
+    clock = _Count(changes)
     date = os.environ.get("SOURCE_DATE_EPOCH", "")
-    first = (int(date) if date.isdecimal() else wire.COUNTED_FROM_S) * _NS
+    first_s = int(date) if date.isdecimal() else wire.COUNTED_FROM_S
 
-    def reading(start: int, unit: int) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
-        def make(read: Callable[[], Any]) -> Callable[[], Any]:
-            return lambda: _in((start + passed()), unit) if _counts(sys._getframe()) else read()
+    def seconds(start: int) -> float:
+        return start + clock.read() / _SECOND
 
-        return make
+    def nanoseconds(start: int) -> int:
+        return start * _NS + clock.read() * _NS // _SECOND
 
-    def of_clock(unit: int) -> Callable[[Callable[[int], Any]], Callable[[int], Any]]:
+    def reading(told: Callable[[int], Any], start: int) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+        return lambda read: lambda: told(start) if _counts(sys._getframe()) else read()
+
+    def of_clock(told: Callable[[int], Any]) -> Callable[[Callable[[int], Any]], Callable[[int], Any]]:
         def make(read: Callable[[int], Any]) -> Callable[[int], Any]:
-            def clock_gettime(clock: int) -> Any:
-                real = read(clock)
-                start = first if clock in _DATED else 0
-                return _in(start + passed(), unit) if _counts(sys._getframe()) else real
+            def clock_gettime(number: int) -> Any:
+                real = read(number)
+                return told(first_s if number in _DATED else 0) if _counts(sys._getframe()) else real
 
             return clock_gettime
 
         return make
 
-    clocks = {"time": first, "monotonic": 0, "perf_counter": 0, "process_time": 0, "thread_time": 0}
-    for name, start in clocks.items():
+    starts = {"time": first_s, "monotonic": 0, "perf_counter": 0, "process_time": 0, "thread_time": 0}
+    for name, start in starts.items():
         if hasattr(time, name):
-            changes.replace(time, name, reading(start, _NS))
-            changes.replace(time, name + "_ns", reading(start, 1))
+            changes.replace(time, name, reading(seconds, start))
+            changes.replace(time, name + "_ns", reading(nanoseconds, start))
     if hasattr(time, "clock_gettime"):
-        changes.replace(time, "clock_gettime", of_clock(_NS))
-        changes.replace(time, "clock_gettime_ns", of_clock(1))
+        changes.replace(time, "clock_gettime", of_clock(seconds))
+        changes.replace(time, "clock_gettime_ns", of_clock(nanoseconds))
     for name in ("gmtime", "localtime", "ctime"):
         changes.replace(time, name, _of_seconds)
     changes.replace(time, "asctime", lambda text: _of_tuple(text, 0))
     changes.replace(time, "strftime", lambda text: _of_tuple(text, 1))
-    _count_waits(passed, changes)
-    _count_dates(lambda: (first + passed()) / _NS, changes)
+    _count_waits(clock.wait, changes)
+    _count_dates(lambda: seconds(first_s), changes)
 
 
-def _in(ns: int, unit: int) -> float:
-    """Return nanoseconds in this unit, as a whole number if that is a nanosecond."""
-    return ns if unit == 1 else ns / unit
-
-
-def _count_waits(passed: Callable[[int], int], changes: Changes) -> None:
-    """Let what a thread sleeps pass in whole ticks, and what it waits for a condition that does not come.
+def _count_waits(waited: Callable[[Any], None], changes: Changes) -> None:
+    """Let what a thread sleeps pass, and what it waits for a condition that does not come.
 
     So a loop that waits until a deadline ends, though waiting itself has the real clock.
     """
     import threading
-
-    def waited(seconds: Any) -> None:
-        passed(-(-int(seconds * _NS) // _TICK_NS) * _TICK_NS)
 
     def sleeping(sleep: Callable[..., None]) -> Callable[..., None]:
         def slept(*args: Any) -> None:
