@@ -1207,14 +1207,36 @@ def masked(text: str, facts: RunFacts) -> str:
             text = first.rpartition("/")[2]
         elif name in text:
             text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?!\w)", lambda _, first=first: first, text)  # type: ignore[misc]
-    for pattern in (UUID, BARE_UUID, _ADDRESS, _TEMPORARY, _VERSION, _RUN_ID, RANDOM_NAME, OID):
-        text = pattern.sub(MASK, text)
-    text = _PORT.sub(rf"\1{MASK}", text)
+    for pattern, parts in _MASKED:
+        if any(part in text for part in parts):
+            text = pattern.sub(MASK, text)
+    if _HEX.search(text):
+        text = _RUN_ID.sub(MASK, BARE_UUID.sub(MASK, text))
+    if ":" in text:
+        text = _PORT.sub(rf"\1{MASK}", text)
     if facts.pids:
         text = NUMBER_IN_NAME.sub(lambda match: MASK if is_own_number(int(match[0]), facts) else match[0], text)
+    if not _STAMP.search(text):
+        return text
     text = _RUN_STAMP.sub(lambda match: MASK if _is_stamp(match[0], facts) else match[0], text)
     return _STAMP_IN_NAME.sub(lambda match: MASK if _is_stamp(match[0], facts) else match[0], text)
 
+
+_MASKED = (
+    (UUID, ("-",)),
+    (_ADDRESS, ("0x", "0X")),
+    (
+        _TEMPORARY,
+        ("tmp", "temp", "pytest-", "psm_", "pymp", "ray", "torch", "joblib_", "ipykernel", "wandb"),
+    ),
+    (_VERSION, ("version_",)),
+    (RANDOM_NAME, ("T_", "altair-")),
+    (OID, (".",)),
+)
+"""What stands for a run by its form, with parts of which a text that has it has one: searching for these is cheap."""
+
+_HEX = re.compile(r"[0-9a-f]{5}_\d{5}|[0-9a-f]{32}|session_|(?:runs|wandb|sweeps)[/\\]")
+_STAMP = re.compile(r"\d\d[-_.T]\d\d|\d{10}")
 
 _STAMP_IN_NAME = re.compile(
     r"(?<!\d)\d{4}[-_]\d\d[-_]\d\d(?:[T/_ -]{1,2}\d\d[-:._]\d\d(?:[-:._]\d\d(?:[.,]\d+){0,2})?)?(?!\d)"
