@@ -55,7 +55,8 @@ import detaudit
 logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(relativeCreated)d %(message)s")
 began = time.perf_counter()
 detaudit.record(loss=0.5, weights=[1.0])
-logging.warning("%s %s", timeit.timeit("pass"), time.perf_counter() - began)
+logging.warning("%s", time.perf_counter() - began)
+timeit.Timer("pass").autorange()
 found = {"a": time.perf_counter() - began, "b": random.Random(int(time.time() * 1e6)).random(), "c": CHANCE}
 thread = threading.Thread(target=lambda: found.update(d=time.perf_counter() - began, e=str(datetime.datetime.now())))
 thread.start()

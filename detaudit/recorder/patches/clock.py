@@ -77,14 +77,15 @@ _TICK = _SECOND // 128
 """What passes at each reading. Times are binary fractions of a second, so that no difference of two is rounded."""
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_MEASURE = ("logging", "timeit")
-"""Modules of the standard library that read the clock to measure or to date: all others wait for something real."""
-
-_WAIT = (
+_REAL = (
     *("torch.distributed", "torch.multiprocessing", "torch.utils.data", "joblib", "ray", "distributed", "zmq"),
     *("tornado", "urllib3", "requests", "botocore", "google", "grpc", "aiohttp", "httpx", "fsspec", "filelock"),
+    *("torch.utils.benchmark", "pytest_benchmark"),
 )
-"""Packages that read the clock to wait for other processes, or to tell a server the time."""
+"""Packages that wait for other processes, tell a server the time, or repeat something until it took long enough.
+
+So does Python's own library, but for logging, which only tells the time.
+"""
 
 _counting: dict[CodeType, bool] = {}
 
@@ -97,10 +98,11 @@ def _counts(frame: FrameType | None) -> bool:
         return False
     if frame.f_code not in _counting:
         module = str(frame.f_globals.get("__name__"))
-        if frames.is_standard_library(frame.f_code.co_filename):
-            counting = module.partition(".")[0] in _MEASURE
+        file = frame.f_code.co_filename
+        if frames.is_standard_library(file) or file == "<timeit-src>":
+            counting = module.partition(".")[0] == "logging"
         else:
-            counting = not (module + ".").startswith(tuple([name + "." for name in _WAIT]))
+            counting = not (module + ".").startswith(tuple([name + "." for name in _REAL]))
         _counting[frame.f_code] = counting
     return _counting[frame.f_code]
 

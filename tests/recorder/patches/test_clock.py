@@ -138,10 +138,18 @@ def test_a_thread_starts_with_the_time_of_the_one_that_starts_it_and_has_its_own
 
 
 @pytest.mark.usefixtures("counting")
-def test_logs_and_timeit_measure_with_it() -> None:
-    assert timeit.repeat("pass", timer=time.perf_counter, repeat=2, number=1) == [TICK, TICK]
+def test_logs_tell_it() -> None:
     record = logging.LogRecord("name", logging.INFO, "file", 1, "text", (), None)
     assert FIRST.timestamp() <= record.created < FIRST.timestamp() + 60
+
+
+@pytest.mark.usefixtures("counting")
+def test_what_is_repeated_until_it_took_long_enough_ends() -> None:
+    assert timeit.Timer("sum(range(100_000))", timer=time.perf_counter).autorange()[1] >= 0.2
+    benchmark = types.ModuleType("torch.utils.benchmark.utils.timer")
+    exec("import time\nperf_counter = time.perf_counter\ndef read(): return perf_counter()", vars(benchmark))
+    assert benchmark.read() != benchmark.read()
+    assert (benchmark.read() * 128) % 1 != 0
 
 
 @pytest.mark.usefixtures("counting")
