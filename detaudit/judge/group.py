@@ -178,7 +178,7 @@ def with_lines(explained: Explanation, sources: Iterable[Source]) -> Explanation
     if LikelyCause.NOT_RECORDED in explained.likely:
         return replace(explained, likely=())
     computed = LikelyCause.DATA not in explained.likely and not _COMPUTED.isdisjoint(explained.likely)
-    if computed and any(source.kind in _DRAWS for source in sources):
+    if computed and any(source.kind in _DRAWS and not source.names_something for source in sources):
         return replace(explained, likely=(LikelyCause.SEEDS, *explained.likely))
     return explained
 
@@ -592,7 +592,7 @@ class GroupInProgress:
         return [process for _, processes in self._settings for process in processes]
 
     def _sources(self, divergence: Divergence | None, stages: Sequence[Stage]) -> tuple[Source, ...]:
-        """Return the lines that may be why runs differ: what was observed, then what the code alone shows."""
+        """Return the lines that may be why runs differ: those observed, those that the code alone shows, then names."""
         observed = seeds.sources(self._seeds)
         late = divergence is not None and divergence.stage in (
             Stage.BACKWARD,
@@ -600,17 +600,20 @@ class GroupInProgress:
             Stage.HYPERPARAMETERS,
             Stage.UPDATE,
         )
-        if not self._processes or (late and Stage.BATCH in stages):
-            return observed  # the runs match in what goes into the model
+        # If the runs match in what goes into the model, the code alone shows nothing.
+        read = self._read_in_code() if self._processes and not (late and Stage.BATCH in stages) else ()
+        lines = {(source.file, source.line) for source in observed}
+        found = (*observed, *(source for source in read if (source.file, source.line) not in lines))
+        return tuple(sorted(found, key=lambda source: source.names_something))
+
+    def _read_in_code(self) -> Sequence[Source]:
         pinned = randomness.Pinned(
             hash_seed=all(one.hash_seed_fixed for one in self._processes) and not self._moves("PYTHONHASHSEED"),
             addresses=self._plan.spec(1).no_aslr and not self._plan.varying.launcher("addresses"),
             fixed=tuple(flag.matches for flag in self._plan.recipe.flags),
         )
         files = sorted({file for process in self._processes for file in process.files})
-        lines = {(source.file, source.line) for source in observed}
-        read = randomness.read(self._folder, files, pinned)
-        return (*observed, *(source for source in read if (source.file, source.line) not in lines))
+        return randomness.read(self._folder, files, pinned)
 
     def _moves(self, setting: str) -> bool:
         return setting in self._plan.varying.varied_settings

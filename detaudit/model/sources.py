@@ -288,6 +288,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     condition: str = ""
     takes: tuple[str, ...] = ()
 
+    @property
+    def names_something(self) -> bool:
+        """Whether it makes up a name, as of the run, and no number to compute with."""
+        return self.call.startswith("uuid.")
+
     def text(self) -> str:
         """Return what the line does."""
         if self.kind is SourceKind.UNINITIALIZED and not self.call:

@@ -60,3 +60,8 @@ def test_a_line_that_draws_without_a_seed_comes_before_what_computes(
 ) -> None:
     found = [Source(file="train.py", line=7, kind=kind, call="random.random")]
     assert with_lines(Explanation(likely=likely), found) == Explanation(likely=expected)
+
+
+def test_a_uuid_is_the_name_of_something_and_no_seed() -> None:
+    found = [Source(file="train.py", line=7, kind=SourceKind.ENTROPY, call="uuid.uuid4")]
+    assert with_lines(Explanation(likely=UPDATE), found) == Explanation(likely=UPDATE)
