@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from detaudit import redact, wire
 from detaudit.config.choice import too_old
-from detaudit.config.flags import Flag
+from detaudit.config.flags import COUNTED_CLOCK, Flag
 from detaudit.config.recipes import Recipe
 from detaudit.config.variations import order_id
 from detaudit.judge import comparer, conditions, probes, seeds, verdict
@@ -62,7 +62,13 @@ from detaudit.model.problems import (
 )
 from detaudit.model.sources import SEEDING, RefusedInProcess, SourceKind
 from detaudit.model.stage import STAGES
-from detaudit.model.warnings import FlagOverridden, StateChecked, TemporaryFilesSkipped, VariationFailed
+from detaudit.model.warnings import (
+    FlagOverridden,
+    SeedsFromCountedClock,
+    StateChecked,
+    TemporaryFilesSkipped,
+    VariationFailed,
+)
 from detaudit.outputs.compare import deciding, differences
 from detaudit.runs import log
 from detaudit.runs import settings as effective_settings
@@ -549,6 +555,7 @@ class GroupInProgress:
                 *self._failed_variations(),
                 *slots_differ(self._plan.jobs, self._results.by_run),
                 *([StateChecked(state=self._state)] if self._state is not None and not self._unsettled else []),
+                *self._seeds_from_counted_clock(),
                 *([TemporaryFilesSkipped(files=tuple(sorted(temporary)))] if temporary else []),
             ),
             reason=(once or self._reason(furthest, expected)) if group_verdict is Verdict.INCONCLUSIVE else None,
@@ -625,6 +632,14 @@ class GroupInProgress:
             Varied(id=one.id, values=tuple(one.describe(number) for number in runs))
             for one in self._plan.varying.varying
         )
+
+    def _seeds_from_counted_clock(self) -> list[Warning]:
+        """Return a warning if runs took seeds from the clock, all the same because it counted its readings."""
+        state = self._flags.in_process(COUNTED_CLOCK)
+        if state is None or state.state is not FlagOutcome.APPLIED:
+            return []
+        found = seeds.of_clock(self._seeds)
+        return [SeedsFromCountedClock(sources=found)] if found else []
 
     def _failed_variations(self) -> list[Warning]:
         """Return a warning for each variation that failed in the process."""

@@ -68,6 +68,18 @@ def sources(runs: Sequence[Seen]) -> tuple[Source, ...]:
     return tuple(sorted(suspects, key=lambda source: _RANKS.index(source.kind)))
 
 
+def of_clock(runs: Sequence[Seen]) -> tuple[Source, ...]:
+    """Return the lines that seed from the clock in every run, whether or not the seeds differ."""
+    always = (
+        set.intersection(*({key for key, calls in run.items() if _from_clock(calls)} for run in runs)) if runs else ()
+    )
+    return tuple(Source(file=file, line=line, kind=SourceKind.CLOCK, call=call) for file, line, call in sorted(always))
+
+
+def _from_clock(calls: Calls) -> bool:
+    return any(one.kind is SourceKind.CLOCK for one in calls)
+
+
 def _kind(seen: Sequence[Calls]) -> SourceKind | None:
     """Return what a line did, from what each run recorded there; None if it did the same in all of them."""
     kinds = {one.kind for run in seen for one in run}

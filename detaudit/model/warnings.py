@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, TypeAlias
 
 from detaudit.model.difference import tensor_type
-from detaudit.model.fact import Fact, count, shortened, union
+from detaudit.model.fact import Fact, both, count, shortened, union
 from detaudit.model.files import LeftState
 from detaudit.model.problems import SAME_TRAINING, AnyRunError, OutputsOpen, errors
-from detaudit.model.sources import AnyInapplicable, Override
+from detaudit.model.sources import AnyInapplicable, Override, Source
 from detaudit.model.stage import STAGES, ArchiveFlaw, Stage
 from detaudit.notebooks.cells import location_of
 
@@ -240,6 +240,16 @@ class StateChecked(Warning, frozen=True, kw_only=True):
 
     def text(self) -> str:
         return self.state.checked()
+
+
+class SeedsFromCountedClock(Warning, frozen=True, kw_only=True):
+    """Lines seed generators from a clock that counts its readings: with the real one, runs would differ."""
+
+    sources: tuple[Source, ...]
+
+    def text(self) -> str:
+        lines = both([one.with_place() for one in self.sources])
+        return f"{lines}, which counts its readings in these runs: with the real clock, each has another seed"
 
 
 class LeftoversUnchecked(Warning, frozen=True, kw_only=True):

@@ -75,6 +75,23 @@ def test_what_a_clock_measured_is_the_same_if_the_clock_counts(project: Project)
     assert (done.code, [step for step in done.json["next_steps"] if step["purpose"] == "count-clock"]) == (0, [])
 
 
+def test_a_seed_from_a_clock_that_counts_is_said(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import random, time
+        import detaudit
+        random.seed(1767220000)
+        random.seed(int(time.time() * 1000))
+        detaudit.record(loss=0.5, weights=[random.random()])
+        """,
+    )
+    done = audit(project, "python-counted-clock")
+    (warning,) = done.json["warnings"]
+    assert done.code == 0
+    assert (warning["kind"], [one["line"] for one in warning["sources"]]) == ("seeds-from-counted-clock", [5])
+
+
 def test_what_no_clock_measured_still_differs_if_the_clock_counts(project: Project) -> None:
     project.write("train.py", MEASURED.replace("CHANCE", "random.random()"))
     done = audit(project, "python-counted-clock")

@@ -192,6 +192,7 @@ def count(_: PatchOptions, changes: Changes) -> None:
         changes.replace(time, name, _of_seconds)
     changes.replace(time, "asctime", lambda text: _of_tuple(text, 0))
     changes.replace(time, "strftime", lambda text: _of_tuple(text, 1))
+    changes.on_undo(seeds.clock_counts(lambda: first_s * _NS + clock.time * _NS // _SECOND))
     _count_waits(clock.wait, changes)
     _count_dates(lambda: seconds(first_s), changes)
 

@@ -48,7 +48,9 @@ repeatable: set[str] = set()
 _CHOSEN = 10**6
 """A seed below this is one that somebody chose: a remainder of the clock is as small once in 2,000 times."""
 
-_started = time.time_ns()
+_now_ns = time.time_ns
+_started = _now_ns()
+_counting = False
 _of_the_clock: set[float] = set()
 _calls: dict[tuple[str, str, int], int] = {}
 _seeds: dict[tuple[str, str, int], set[int]] = {}
@@ -60,6 +62,19 @@ def clock_moved(by: int) -> None:
     """Account for a time of day that was moved by this number of ns."""
     global _started
     _started += by
+
+
+def clock_counts(now_ns: Callable[[], int]) -> Callable[[], None]:
+    """Compare seeds with a clock that counts its readings, and return a function that takes the real one again."""
+    global _now_ns, _started, _counting
+    before = _now_ns, _started, _counting
+    _now_ns, _started, _counting = now_ns, now_ns(), True
+
+    def back() -> None:
+        global _now_ns, _started, _counting
+        _now_ns, _started, _counting = before
+
+    return back
 
 
 def observe_call(sink: Sink, where: str, observe: Callable[[], None]) -> None:
@@ -120,11 +135,14 @@ def _kind(seed: float) -> str:
         return "process-id"
     if seed in _of_the_clock:  # the script may pass it to several generators, with slow imports in between
         return "clock"
-    now = time.time_ns()
+    now = _now_ns()
     for unit, span in ((10**9, 10**9), (10**6, 10**9), (10**3, 10**9), (1, 2 * 10**7)):
         low, high = (_started - span) // unit - 1, now // unit + 1
         short = (now - span) // unit - 1
         sizes = (2**32, 2**32 - 1, 2**31, 2**31 - 1) if seed >= _CHOSEN else ()
+        if _counting:  # it is near a constant in every run
+            low = short = _started // unit
+            sizes = sizes if (high - low) * 1000 < 2**31 else ()
         if low <= seed <= high or any([0 <= (seed - short) % size <= high - short for size in sizes]):
             _of_the_clock.add(seed)
             return "clock"
