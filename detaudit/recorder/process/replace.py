@@ -15,8 +15,16 @@ if TYPE_CHECKING:
 
 
 def _callable(call: Callable[..., Any], holder: Any, name: str) -> Any:
-    """Return a replacement for a C function, which does not become a method in a class as a Python function does."""
-    members = {"__call__": staticmethod(call), "__reduce__": lambda _: name, "__module__": holder.__name__}
+    """Return a replacement for a C function, which does not become a method in a class as a Python function does.
+
+    Nor does AutoGraph convert it: it has the mark of do_not_convert.
+    """
+    members = {
+        "__call__": staticmethod(call),
+        "__reduce__": lambda _: name,
+        "__module__": holder.__name__,
+        "autograph_info__": {},
+    }
     return type("function", (), members)()
 
 

@@ -1,5 +1,7 @@
 """The patches of TensorFlow: the order of tf.data, and cross-entropy in basic operations."""
 
+import datetime
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -162,3 +164,19 @@ def test_a_generator_from_a_nondeterministic_state_is_repeatable(tf: Any) -> Non
     assert found[0][0] != found[0][1]
     assert drawn() != found[0][0]
     assert seeds.repeatable == set()
+
+
+def test_autograph_calls_a_clock_that_counts_as_it_is(tf: Any) -> None:
+    undo = patches.apply("count-clock", PatchOptions())
+    try:
+
+        @tf.function  # type: ignore[untyped-decorator]
+        def timed(v: Any) -> Any:
+            time.sleep(0.001)
+            return v, time.time(), datetime.datetime.now().timestamp(), time.strftime("%Y", time.gmtime(0))
+
+        _, seconds, now, year = timed(tf.constant(1.0))
+        assert abs(float(seconds) - float(now)) < 86400
+        assert year.numpy() == b"1970"
+    finally:
+        undo()
