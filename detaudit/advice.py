@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from detaudit import redact, wire
 from detaudit.config.flags import COUNTED_CLOCK
 from detaudit.config.options import words as inherited
+from detaudit.config.recipes import Recipe
 from detaudit.config.variations import ALL, load_variations
 from detaudit.launch.plan import Settings
 from detaudit.launch.target import other_python
@@ -78,13 +79,14 @@ def next_steps(
     elif differs:
         steps += _after_difference(named, groups, fixed=fixing is not None) if comparable else ()
         if comparable or not settings.engine_options:  # here, a trace finds by itself what differs
-            steps.append((command(named if settings.engine_options else settings, verb="trace"), Purpose.TRACE))
+            traced = named if settings.engine_options else settings
+            steps.append((command(traced, *_counting(settings), verb="trace"), Purpose.TRACE))
         steps += [(step.command, step.purpose) for step in fix_step(settings)]
         steps += _with_counted_clock(settings, groups)
     elif _open(groups):
         steps += _with_counted_clock(settings, groups)
         counted = dataclasses.replace(settings, compare=Compare.ALL)
-        steps.append((command(counted, verb="trace"), Purpose.TRACE))
+        steps.append((command(counted, *_counting(settings), verb="trace"), Purpose.TRACE))
         steps += [(step.command, step.purpose) for step in fix_step(counted)]
     if fixing is not None:
         words = ("--runs", str(settings.runs), *fixing.options)
@@ -157,6 +159,15 @@ def _open(groups: Sequence[Group]) -> bool:
     return any(isinstance(group.reason, OutputsOpen) and group.reason.first.may_decide for group in groups)
 
 
+def _counts_clock(recipe: Recipe) -> bool:
+    return any(flag.id == COUNTED_CLOCK for flag in recipe.flags)
+
+
+def _counting(settings: Settings) -> tuple[str, ...]:
+    """Return the options with which the clock counts in a trace too, if it did in all runs: else it is what differs."""
+    return ("--flag", COUNTED_CLOCK) if all(map(_counts_clock, settings.recipes)) else ()
+
+
 def _with_counted_clock(settings: Settings, groups: Sequence[Group]) -> _Steps:
     """Yield the command that tells whether numbers that differ, while trainings match, are times that Python measured.
 
@@ -165,8 +176,7 @@ def _with_counted_clock(settings: Settings, groups: Sequence[Group]) -> _Steps:
     for recipe, group in zip(settings.recipes, groups, strict=False):
         open_one = group.reason.first if isinstance(group.reason, OutputsOpen) else None
         first = group.first_difference.output if group.first_difference is not None else open_one
-        counts = any(flag.id == COUNTED_CLOCK for flag in recipe.flags)
-        if first is not None and first.may_be_measured and not counts:
+        if first is not None and first.may_be_measured and not _counts_clock(recipe):
             words = ("--runs", str(settings.runs), *recipe.options, "--flag", COUNTED_CLOCK)
             yield command(settings, *words), Purpose.COUNT_CLOCK
             return

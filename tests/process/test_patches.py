@@ -98,7 +98,9 @@ def test_what_no_clock_measured_still_differs_if_the_clock_counts(project: Proje
     assert done.code == 1
     (found,) = [one for one in done.json["groups"][0]["output_differences"] if one["kind"] == "value"]
     assert (found["path"], found["at"]) == ("found.json", "c")
-    assert [step for step in done.json["next_steps"] if step["purpose"] == "count-clock"] == []
+    steps = {step["purpose"]: step["command"] for step in done.json["next_steps"]}
+    assert "count-clock" not in steps
+    assert steps["trace"] == "detaudit trace train.py --flag python-counted-clock"
 
 
 @pytest.mark.slow

@@ -78,9 +78,9 @@ _TICK = _SECOND // 128
 
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _REAL = (
-    *("torch.distributed", "torch.multiprocessing", "torch.utils.data", "joblib", "ray", "distributed", "zmq"),
-    *("tornado", "urllib3", "requests", "botocore", "google", "grpc", "aiohttp", "httpx", "fsspec", "filelock"),
-    *("torch.utils.benchmark", "pytest_benchmark"),
+    *("torch.distributed", "torch.multiprocessing", "torch.utils.data", "ray", "distributed", "zmq", "tornado"),
+    *("joblib.parallel", "joblib._parallel_backends", "joblib.externals", "filelock", "fsspec", "urllib3", "requests"),
+    *("botocore", "google", "grpc", "aiohttp", "httpx", "torch.utils.benchmark", "pytest_benchmark"),
 )
 """Packages that wait for other processes, tell a server the time, or repeat something until it took long enough.
 

@@ -48,9 +48,8 @@ repeatable: set[str] = set()
 _CHOSEN = 10**6
 """A seed below this is one that somebody chose: a remainder of the clock is as small once in 2,000 times."""
 
-_now_ns = time.time_ns
-_started = _now_ns()
-_counting = False
+_started = time.time_ns()
+_counted_ns: Callable[[], int] | None = None
 _of_the_clock: set[float] = set()
 _calls: dict[tuple[str, str, int], int] = {}
 _seeds: dict[tuple[str, str, int], set[int]] = {}
@@ -64,15 +63,15 @@ def clock_moved(by: int) -> None:
     _started += by
 
 
-def clock_counts(now_ns: Callable[[], int]) -> Callable[[], None]:
+def clock_counts(counted_ns: Callable[[], int]) -> Callable[[], None]:
     """Compare seeds with a clock that counts its readings, and return a function that takes the real one again."""
-    global _now_ns, _started, _counting
-    before = _now_ns, _started, _counting
-    _now_ns, _started, _counting = now_ns, now_ns(), True
+    global _counted_ns, _started
+    before = _counted_ns, _started
+    _counted_ns, _started = counted_ns, counted_ns()
 
     def back() -> None:
-        global _now_ns, _started, _counting
-        _now_ns, _started, _counting = before
+        global _counted_ns, _started
+        _counted_ns, _started = before
 
     return back
 
@@ -135,12 +134,12 @@ def _kind(seed: float) -> str:
         return "process-id"
     if seed in _of_the_clock:  # the script may pass it to several generators, with slow imports in between
         return "clock"
-    now = _now_ns()
+    now = time.time_ns() if _counted_ns is None else _counted_ns()
     for unit, span in ((10**9, 10**9), (10**6, 10**9), (10**3, 10**9), (1, 2 * 10**7)):
         low, high = (_started - span) // unit - 1, now // unit + 1
         short = (now - span) // unit - 1
         sizes = (2**32, 2**32 - 1, 2**31, 2**31 - 1) if seed >= _CHOSEN else ()
-        if _counting:  # it is near a constant in every run
+        if _counted_ns is not None:  # it is near a constant in every run
             low = short = _started // unit
             sizes = sizes if (high - low) * 1000 < 2**31 else ()
         if low <= seed <= high or any([0 <= (seed - short) % size <= high - short for size in sizes]):
