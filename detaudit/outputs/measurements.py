@@ -900,8 +900,8 @@ def number_role(meaning: Meaning, value: float, is_integer: bool, facts: RunFact
     """Return what a number is that is named so."""
     if not meaning.of_data and (is_clock(value, facts) if not is_integer else is_fine_clock(value, facts)):
         return Role.MEASUREMENT
-    if facts.counted and abs(value - facts.shift_s) <= longest(facts) + _MARGIN_S:
-        return Role.OPEN  # what it counted minus the time of a file, which is real
+    if is_age(value, facts):
+        return Role.MEASUREMENT
     if meaning.of is _Of.RESULT or not math.isfinite(value) or (meaning.by_parent and is_integer):
         return Role.RESULT
     if meaning.of in (_Of.NUMBER, _Of.NAME):
@@ -919,6 +919,11 @@ def number_role(meaning: Meaning, value: float, is_integer: bool, facts: RunFact
     if facts.counted and meaning.of in _TIMED and not of_clock:
         return Role.OPEN
     return Role.MEASUREMENT if meaning.sure or of_clock or of_bytes else Role.OPEN
+
+
+def is_age(value: float, facts: RunFacts) -> bool:
+    """Return whether a number is what a clock counted minus the time of a file or a process, which is real."""
+    return facts.counted and abs(abs(value) - abs(facts.shift_s)) <= longest(facts) + _MARGIN_S
 
 
 def is_clock(value: float, facts: RunFacts) -> bool:

@@ -848,7 +848,8 @@ class _Parser:
         text = line[slot.start : slot.end]
         if slot.result:
             value = float(_plain(line, slot) or "nan")
-            if not slot.integer and not slot.meaning.of_data and measurements.is_clock(value, self.facts):
+            of_clock = not slot.integer and not slot.meaning.of_data and measurements.is_clock(value, self.facts)
+            if of_clock or measurements.is_age(value, self.facts):
                 return Role.MEASUREMENT, text
             own = slot.integer and not slot.count and measurements.is_own_number(value, self.facts, slot.label)
             return Role.IDENTIFIER if own else Role.RESULT, text

@@ -758,3 +758,12 @@ def test_names_of_files_in_prose_are_compared_as_those_of_files_are() -> None:
 def test_a_label_is_shown_with_the_digits_of_its_line() -> None:
     assert [at for _, at, _ in serious(differences("s5: 0.41 m", "s5: 0.42 m"))] == ["line 1, s5"]
     assert serious(differences("run 66de6b3 finished", "run 27d12af finished")) == []
+
+
+def test_the_age_of_a_file_by_a_clock_that_counts_is_no_result() -> None:
+    first, second = (
+        RunFacts(started=one, ended=one + 6, counted=True, shift_s=-28818376.0) for one in (1796e6, 1796e6 + 9)
+    )
+    a, b = text_of(["age -28818376.23 -28818377"]), text_of(["age -28818385.18 -28818386"])
+    assert [one.kind for one in compare(a, b, STDOUT, first, second)] == []
+    assert [one.kind for one in compare(a, b, STDOUT, A, B)] == [OutputKind.VALUE]

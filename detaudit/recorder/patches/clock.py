@@ -198,7 +198,7 @@ def count(_: PatchOptions, changes: Changes) -> None:
 
 
 def _count_waits(waited: Callable[[Any], None], changes: Changes) -> None:
-    """Let what a thread sleeps pass, and what it waits for a condition that does not come.
+    """Let what a thread sleeps pass, and what it waits in vain for a condition or the end of another thread.
 
     So a loop that waits until a deadline ends, though waiting itself has the real clock.
     """
@@ -221,7 +221,16 @@ def _count_waits(waited: Callable[[Any], None], changes: Changes) -> None:
 
         return waited_for
 
+    def joining(join: Callable[..., None]) -> Callable[..., None]:
+        def joined(thread: Any, timeout: Any = None) -> None:
+            join(thread, timeout)
+            if timeout is not None and timeout > 0 and thread.is_alive() and _counts(_asking(sys._getframe())):
+                waited(timeout)
+
+        return joined
+
     changes.replace(time, "sleep", sleeping)
+    changes.replace(threading.Thread, "join", joining)
     changes.replace(threading.Condition, "wait", waiting)
 
 

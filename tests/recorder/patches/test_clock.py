@@ -114,7 +114,14 @@ def test_a_loop_that_waits_until_a_deadline_ends() -> None:
     with pytest.raises(queue.Empty):
         queue.Queue[int]().get(timeout=0.1)
     assert 0.1 < time.monotonic() - started < 0.2
+    thread = threading.Thread(target=event.wait)
+    thread.start()
+    started = time.monotonic()
+    thread.join(0.1)
+    assert 0.1 < time.monotonic() - started < 0.2
     event.set()
+    thread.join(10)
+    assert time.monotonic() - started < 0.2
     started = time.monotonic()
     assert event.wait(10)
     assert time.monotonic() - started == TICK
