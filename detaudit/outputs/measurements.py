@@ -923,7 +923,12 @@ def number_role(meaning: Meaning, value: float, is_integer: bool, facts: RunFact
 
 def is_age(value: float, facts: RunFacts) -> bool:
     """Return whether a number is what a clock counted minus the time of a file or a process, which is real."""
-    return facts.counted and abs(abs(value) - abs(facts.shift_s)) <= longest(facts) + _MARGIN_S
+    shift_s = abs(facts.shift_s)
+    return facts.counted and shift_s > _LEAST_SHIFT_S and abs(abs(value) - shift_s) <= longest(facts) + _MARGIN_S
+
+
+_LEAST_SHIFT_S = 1e7
+"""Results are near smaller numbers too."""
 
 
 def is_clock(value: float, facts: RunFacts) -> bool:

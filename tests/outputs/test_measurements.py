@@ -561,6 +561,7 @@ def test_what_differs_though_the_clock_counts_its_readings_was_not_measured_with
         facts = replace(facts, shift_s=-28816100.5)
         assert role("age", "-28816119.07", facts) is role("age", "28816119", facts) is Role.MEASUREMENT
         assert role("age", "-28810000.07", facts) is Role.RESULT
+        assert role("score", "-1.5", replace(facts, shift_s=2.0)) is Role.RESULT
     for name, value in (("fit_time", "0.25"), ("", "0.25 s"), ("images_per_sec", "812.5"), ("eta", "3 s")):
         assert role(name, value, facts) is as_ever, name
     assert array_role("fit_time", 0.25, 0.5, facts) is as_ever
