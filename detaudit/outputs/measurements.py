@@ -1024,7 +1024,8 @@ def _bare_role(value: float, is_integer: bool, facts: RunFacts) -> Role:
         return Role.OPEN if value >= 1e9 and _is_epoch(value, facts) else Role.RESULT
     if value >= 1e9:
         return Role.OPEN if _is_epoch(value, facts) else Role.RESULT
-    return Role.OPEN if 0 <= value <= longest(facts) else Role.RESULT
+    may_be_time = 0 <= value <= longest(facts) or _is_since_boot(NOTHING, value, facts)
+    return Role.OPEN if may_be_time else Role.RESULT
 
 
 def _fits(meaning: Meaning, value: float, facts: RunFacts) -> bool:

@@ -632,6 +632,8 @@ def test_the_time_of_the_run_in_any_zone(after: float, quarters: int) -> None:
 
 def test_a_clock_may_count_from_the_start_of_the_machine() -> None:
     booted = msgspec.structs.replace(FACTS, since_boot=140000.0)
+    assert role("", "140012.731", booted) is Role.OPEN
+    assert role("", "139000.731", booted) is role("", "140012", booted) is Role.RESULT
     assert role("start_time", "140021.58", booted) is Role.MEASUREMENT
     assert role("start_time", "150021.58", booted) is Role.RESULT
     assert role("start_time", "140021.58", FACTS) is Role.RESULT
