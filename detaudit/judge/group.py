@@ -607,20 +607,26 @@ class GroupInProgress:
             Stage.HYPERPARAMETERS,
             Stage.UPDATE,
         )
-        # If the runs match in what goes into the model, the code alone shows nothing.
-        read = self._read_in_code() if self._processes and not (late and Stage.BATCH in stages) else ()
+        # If the runs match in what goes into the model, only the order of its weights may be what the code shows.
+        read = self._read_in_code(of_objects=late and Stage.BATCH in stages) if self._processes else ()
         lines = {(source.file, source.line) for source in observed}
         found = (*observed, *(source for source in read if (source.file, source.line) not in lines))
         return tuple(sorted(found, key=lambda source: source.names_something))
 
-    def _read_in_code(self) -> Sequence[Source]:
+    def _read_in_code(self, *, of_objects: bool) -> Sequence[Source]:
+        """Return the lines that the code alone shows: all, or only those that iterate over sets of objects."""
         pinned = randomness.Pinned(
-            hash_seed=all(one.hash_seed_fixed for one in self._processes) and not self._moves("PYTHONHASHSEED"),
+            hash_seed=of_objects or self._hash_seed_is_fixed,
             addresses=self._plan.spec(1).no_aslr and not self._plan.varying.launcher("addresses"),
             fixed=tuple(flag.matches for flag in self._plan.recipe.flags),
         )
         files = sorted({file for process in self._processes for file in process.files})
-        return randomness.read(self._folder, files, pinned)
+        found = randomness.read(self._folder, files, pinned)
+        return [one for one in found if not of_objects or one.kind is SourceKind.OBJECT_SET_ORDER]
+
+    @property
+    def _hash_seed_is_fixed(self) -> bool:
+        return all(one.hash_seed_fixed for one in self._processes) and not self._moves("PYTHONHASHSEED")
 
     def _moves(self, setting: str) -> bool:
         return setting in self._plan.varying.varied_settings

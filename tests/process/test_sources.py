@@ -87,7 +87,7 @@ detaudit.record(loss=total + tag + own.random() + random.random() + state, weigh
 """
 
 
-def test_each_source_with_its_line_and_observed_ones_first(project: Project) -> None:
+def test_each_source_with_its_line_observed_ones_first_and_names_last(project: Project) -> None:
     project.write("train.py", MANY)
     done = project.run("train.py", "--runs", "2")
     assert done.code == 1
@@ -95,13 +95,36 @@ def test_each_source_with_its_line_and_observed_ones_first(project: Project) -> 
         source(12, "process-id", "random.seed"),
         source(9, "listing-files", "os.listdir"),
         source(11, "unseeded", "random.Random"),
-        source(10, "entropy", "uuid.uuid4"),
         source(17, "unseeded", "RandomState", suspect=True),
         source(15, "set-order", suspect=True),
+        source(10, "entropy", "uuid.uuid4"),
     ]
     shown = project.detaudit("run", "train.py", "--runs", "2", "--flag", "python-hash-seed", "--isolate")
     assert "train.py:12: random.seed() is seeded from the process ID\n" in shown.out
     assert "PYTHONHASHSEED" not in shown.out
+
+
+def test_a_set_of_weights_is_named_where_only_their_update_differs(project: Project) -> None:
+    project.write(
+        "train.py",
+        """
+        import os
+        import torch
+        torch.manual_seed(0)
+        model = torch.nn.Linear(4, 1)
+        texts = list({"a", "b"})
+        weights = set(model.parameters())
+        optimizer = torch.optim.SGD(list(weights), 0.1)
+        for _ in range(2):
+            model(torch.ones(3, 4)).sum().backward()
+            with torch.no_grad():
+                model.bias.grad += os.getpid()
+            optimizer.step()
+        """,
+    )
+    done = project.run("train.py", "--runs", "2")
+    assert done.json["groups"][0]["first_difference"]["stage"] == "update"
+    assert sources(done) == [source(8, "object-set-order", suspect=True)]
 
 
 @pytest.mark.slow
