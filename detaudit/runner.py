@@ -440,17 +440,18 @@ class Runner:
         for one in run.warnings:
             if isinstance(one, FailedAfterLeftovers) and says_it_exists(run.stderr_tail, one.files):
                 return RunRepeated(run=number, after_failure=True, files=one.files, more=one.more)
-        if first is None or not (run.finished or run.status is Status.STOPPED):
-            return None
         reads = [one for one in self._left.reads if one.by == _name(number, spec) and one.left.created]
-        difference = comparer.first_difference(first, result.record) if reads else None
         files = [shown_path(one.left.path, self._settings.cwd) for one in reads]
-        counts = difference is not None and difference.output is not None and difference.output.path in files
         removed = any(one.left.path in self._ended.get(one.left.by, ()) for one in reads)
-        if difference is None or not (counts or removed or self.starts_fresh):
+        failed = removed and run.status is Status.FAILED  # it may have been ended while it wrote a file
+        if not failed and (first is None or not (run.finished or run.status is Status.STOPPED)):
+            return None
+        difference = comparer.first_difference(first, result.record) if reads and first is not None else None
+        counts = difference is not None and difference.output is not None and difference.output.path in files
+        if not failed and (difference is None or not (counts or removed or self.starts_fresh)):
             return None  # an audit says what a training does that resumes
         shown, more = tuple(files[:_SHOWN]), max(0, len(files) - _SHOWN)
-        return RunRepeated(run=number, after_failure=False, files=shown, more=more, removed=removed)
+        return RunRepeated(run=number, after_failure=failed, files=shown, more=more, removed=removed)
 
     def _again(
         self, number: int, spec: RunSpec, limits: Limits, why: RunRepeated, first: RunRecord | None

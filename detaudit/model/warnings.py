@@ -222,9 +222,10 @@ class RunRepeated(Warning, frozen=True, kw_only=True):
     def text(self) -> str:
         shown = shortened(self.files, self.more)
         if self.removed:
+            then = "failed" if self.after_failure else "had another result"
             return (
-                f"it read what a run that was ended early had left ({shown}) and had another result; what that run had "
-                "made was removed, and it was done again"
+                f"it read what a run that was ended early had left ({shown}) and {then}; what that run had made was "
+                "removed, and it was done again"
             )
         again = "it was done again without them, as later runs are"
         if self.after_failure:

@@ -238,10 +238,14 @@ def _exit(outcome: RunOutcome) -> RunError:
     return Killed(signal=names.get(-code, str(-code)), out_of_memory=outcome.out_of_memory)
 
 
+_AT_INPUT = "EOFError: EOF when"
+"""How what input() raises begins. Files that end too early raise an EOFError too, with another text."""
+
+
 def _said(stderr: Sequence[str]) -> list[RunError]:
     """Return what the last exception on stderr says of why a run failed, if that is known."""
-    last = next((line for line in reversed(stderr) if line.startswith(("EOFError", "ModuleNotFoundError"))), "")
-    if last.startswith("EOFError"):
+    last = next((line for line in reversed(stderr) if line.startswith((_AT_INPUT, "ModuleNotFoundError"))), "")
+    if last.startswith(_AT_INPUT):
         return [InputExpected()]
     named = re.match(r"ModuleNotFoundError: No module named '([\w.]+)'", last)
     return [ModuleMissing(module=named[1])] if named else []

@@ -317,6 +317,17 @@ def test_no_run_resumes_from_one_that_was_ended_early(project: Project, seed: st
 
 
 @pytest.mark.full
+def test_no_run_fails_on_a_file_that_one_was_writing_when_it_was_ended(project: Project) -> None:
+    cut_short = {**RESUMING, "each": 'torch.save((1, {}), "state.pt"); os.truncate("state.pt", 99)'}
+    project.write("train.py", LONG.format(seed="torch.manual_seed(0)", **cut_short))
+    done = project.run("train.py", "--runs", "2")
+    assert done.code == 0
+    (warning,) = done.json["warnings"]
+    assert (warning["kind"], warning["after_failure"], warning["removed"]) == ("run-repeated", True, True)
+    assert not (project.folder / "state.pt").exists()
+
+
+@pytest.mark.full
 def test_a_cache_that_a_run_made_which_was_ended_early_is_no_difference(project: Project) -> None:
     project.write("train.py", LONG.format(seed="torch.manual_seed(0)", **CACHING))
     done = project.run("train.py", "--runs", "2")

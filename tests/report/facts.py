@@ -170,6 +170,7 @@ WARNINGS: tuple[Warning, ...] = (
     w.RunRepeated(recipe="none", run=2, files=("out",), after_failure=True),
     w.RunRepeated(recipe="none", run=2, files=("last.ckpt",), after_failure=False),
     w.RunRepeated(recipe="none", run=2, files=("last.ckpt",), after_failure=False, removed=True),
+    w.RunRepeated(recipe="none", run=2, files=("last.ckpt",), after_failure=True, removed=True),
     w.SeedsFromCountedClock(
         recipe="none",
         sources=(Source(file="train.py", line=3, kind=SourceKind.CLOCK, call="torch.manual_seed"),),
