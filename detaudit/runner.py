@@ -443,15 +443,17 @@ class Runner:
         reads = [one for one in self._left.reads if one.by == _name(number, spec) and one.left.created]
         files = [shown_path(one.left.path, self._settings.cwd) for one in reads]
         removed = any(one.left.path in self._ended.get(one.left.by, ()) for one in reads)
-        failed = removed and run.status is Status.FAILED  # it may have been ended while it wrote a file
-        if not failed and (first is None or not (run.finished or run.status is Status.STOPPED)):
-            return None
-        difference = comparer.first_difference(first, result.record) if reads and first is not None else None
-        counts = difference is not None and difference.output is not None and difference.output.path in files
-        if not failed and (difference is None or not (counts or removed or self.starts_fresh)):
-            return None  # an audit says what a training does that resumes
         shown, more = tuple(files[:_SHOWN]), max(0, len(files) - _SHOWN)
-        return RunRepeated(run=number, after_failure=failed, files=shown, more=more, removed=removed)
+        failed = run.status is Status.FAILED
+        why = RunRepeated(run=number, after_failure=failed, files=shown, more=more, removed=removed)
+        if failed:
+            return why if removed else None  # the other may have been ended while it wrote a file
+        if first is None or not reads or not (run.finished or run.status is Status.STOPPED):
+            return None
+        difference = comparer.first_difference(first, result.record)
+        counts = difference is not None and difference.output is not None and difference.output.path in files
+        # Otherwise, an audit says what a training does that resumes.
+        return why if difference is not None and (counts or removed or self.starts_fresh) else None
 
     def _again(
         self, number: int, spec: RunSpec, limits: Limits, why: RunRepeated, first: RunRecord | None

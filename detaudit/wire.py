@@ -189,8 +189,15 @@ ENV_LOGS = "DETAUDIT_LOGS"
 ENV_MARK = "DETAUDIT_MARK"
 """A value unique to the audit, which finds processes that left their process group."""
 
-COUNTED_FROM_S = 1_767_225_600
-"""The first of January 2026 in UTC, when a clock that counts its readings starts unless SOURCE_DATE_EPOCH is set."""
+_COUNTED_FROM_S = 1_767_225_600
+"""The first of January 2026 in UTC."""
+
+
+def counted_from_s(env: Mapping[str, str]) -> int:
+    """Return when a clock that counts its readings starts, in seconds since 1970: SOURCE_DATE_EPOCH says it, if set."""
+    date = env.get("SOURCE_DATE_EPOCH", "")
+    return int(date) if date.isdecimal() else _COUNTED_FROM_S
+
 
 ENV_FLAGS = "DETAUDIT_FLAGS"
 """The flags to apply in the process: one ``module<TAB>JSON object`` per line, in order.

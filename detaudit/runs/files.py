@@ -655,8 +655,7 @@ def _clock_of(env: Mapping[str, str], started: float) -> tuple[float, bool]:
         if order.get("vary") == "move-clock":
             return float(order["number"]), False
         if order.get("patch") == "count-clock":
-            first = env.get("SOURCE_DATE_EPOCH", "")
-            return (int(first) if first.isdecimal() else wire.COUNTED_FROM_S) - started, True
+            return wire.counted_from_s(env) - started, True
     return 0.0, False
 
 

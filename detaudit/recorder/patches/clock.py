@@ -158,8 +158,7 @@ def count(_: PatchOptions, changes: Changes) -> None:
     Code that ``_counts`` leaves out gets the real time.
     """
     clock = _Count(changes)
-    date = os.environ.get("SOURCE_DATE_EPOCH", "")
-    first_s = int(date) if date.isdecimal() else wire.COUNTED_FROM_S
+    first_s = wire.counted_from_s(os.environ)
 
     def seconds(start: int) -> float:
         return start + clock.read() / _SECOND
@@ -212,11 +211,15 @@ def _count_waits(waited: Callable[[Any], None], changes: Changes) -> None:
 
         return slept
 
+    def in_vain(timeout: Any) -> None:
+        if timeout is not None and timeout > 0 and _counts(_asking(sys._getframe())):
+            waited(timeout)
+
     def waiting(wait: Callable[..., bool]) -> Callable[..., bool]:
         def waited_for(condition: Any, timeout: Any = None) -> bool:
             came = wait(condition, timeout)
-            if not came and timeout is not None and timeout > 0 and _counts(_asking(sys._getframe())):
-                waited(timeout)
+            if not came:
+                in_vain(timeout)
             return came
 
         return waited_for
@@ -224,8 +227,8 @@ def _count_waits(waited: Callable[[Any], None], changes: Changes) -> None:
     def joining(join: Callable[..., None]) -> Callable[..., None]:
         def joined(thread: Any, timeout: Any = None) -> None:
             join(thread, timeout)
-            if timeout is not None and timeout > 0 and thread.is_alive() and _counts(_asking(sys._getframe())):
-                waited(timeout)
+            if thread.is_alive():
+                in_vain(timeout)
 
         return joined
 

@@ -7,6 +7,7 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -327,63 +328,60 @@ def jitter():
 """
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="code of older Pythons does not know its class")
-def test_a_generator_that_a_library_makes_without_a_seed_is_recorded_with_what_takes_one(
-    sink: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+DRAWN = np.random.RandomState(3).random()
+"""What is drawn while nothing watches."""
+
+
+@pytest.fixture
+def compiled(sink: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Watch what compiled code of NumPy seeds, until the end of the test."""
     kind = np.random.MT19937
     seeding = vars(kind)["_legacy_seeding"]
     bits = vars(np.random.bit_generator)
     monkeypatch.setitem(bits, "randbits", bits["randbits"])
+    made = seeds._Compiled(sink)
+    made.watch(np.random)
+    yield made
+    set_in_c(kind, _legacy_seeding=seeding)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="code of older Pythons does not know its class")
+def test_a_generator_that_a_library_makes_without_a_seed_is_recorded_with_what_takes_one(
+    sink: Any, compiled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     library = ModuleType("bagged.forests")
     monkeypatch.setitem(sys.modules, "bagged", ModuleType("bagged"))
     monkeypatch.setitem(sys.modules, "bagged.forests", library)
     exec(compile(STATES, "/lib/site-packages/bagged.py", "exec"), vars(library))
     vars(library)["numpy"] = np
-    made = seeds._Compiled(sink)
-    made.watch(np.random)
-    try:
-        drawn = library.Bagging(2, seed=3).state.random()
-        library.Bagging(2).again()
-        library.jitter()
-        np.random.RandomState()
-        np.random.default_rng()
-        library.Bagging(2, seed=4)
-        made.end()
-        assert [(line["what"], line["takes"]) for line in sink.found] == [
-            ("numpy.random.SeedSequence", ["bagged.forests.Bagging(seed)"])
-        ]
-    finally:
-        set_in_c(kind, _legacy_seeding=seeding)
-    assert drawn == np.random.RandomState(3).random()
+    drawn = library.Bagging(2, seed=3).state.random()
+    library.Bagging(2).again()
+    library.jitter()
+    np.random.RandomState()
+    np.random.default_rng()
+    library.Bagging(2, seed=4)
+    compiled.end()
+    assert [(line["what"], line["takes"]) for line in sink.found] == [
+        ("numpy.random.SeedSequence", ["bagged.forests.Bagging(seed)"])
+    ]
+    assert drawn == DRAWN
 
 
-def test_the_seed_of_a_random_state_that_the_script_makes_is_recorded(
-    sink: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kind = np.random.MT19937
-    seeding = vars(kind)["_legacy_seeding"]
-    bits = vars(np.random.bit_generator)
-    monkeypatch.setitem(bits, "randbits", bits["randbits"])
-    seeds._Compiled(sink).watch(np.random)
-    try:
-        drawn = np.random.RandomState(3).random()
-        np.random.RandomState(seed=os.getpid()).seed(np.int64(5))
-        np.random.RandomState().seed(None)
-        library = ModuleType("bagged")
-        exec(
-            compile("def state(seed): return RandomState(seed)", "/lib/site-packages/bagged.py", "exec"), vars(library)
-        )
-        vars(library)["RandomState"] = np.random.RandomState
-        library.state(7)
-    finally:
-        set_in_c(kind, _legacy_seeding=seeding)
+@pytest.mark.usefixtures("compiled")
+def test_the_seed_of_a_random_state_that_the_script_makes_is_recorded(sink: Any) -> None:
+    drawn = np.random.RandomState(3).random()
+    np.random.RandomState(seed=os.getpid()).seed(np.int64(5))
+    np.random.RandomState().seed(None)
+    library = ModuleType("bagged")
+    exec(compile("def state(seed): return RandomState(seed)", "/lib/site-packages/bagged.py", "exec"), vars(library))
+    vars(library)["RandomState"] = np.random.RandomState
+    library.state(7)
     assert [(line["what"], line["kind"], line["value"]) for line in sink.found] == [
         ("numpy.random.RandomState", "seed", "3"),
         ("numpy.random.RandomState", "process-id", str(os.getpid())),
         ("numpy.random.RandomState", "seed", "5"),
     ]
-    assert drawn == np.random.RandomState(3).random()
+    assert drawn == DRAWN
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="code of older Pythons does not know its class")
