@@ -1,6 +1,7 @@
 """What to type next, and what casts doubt on a result."""
 
 import dataclasses
+import itertools
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -54,6 +55,17 @@ def command(settings: Settings, *options: str, verb: str = "run") -> str:
     return shlex.join(redact.command(words))
 
 
+def _same_recipes(settings: Settings) -> tuple[str, ...]:
+    """Return the options that select the same recipes."""
+    if len(settings.recipes) == 1:
+        return settings.recipes[0].options
+    pairs = dict[tuple[str, str], None]()
+    for options in (one.options for one in settings.recipes):
+        named = options if "--recipe" in options else ("--recipe", "none", *options)
+        pairs.update(dict.fromkeys(zip(named[::2], named[1::2], strict=True)))
+    return tuple(itertools.chain.from_iterable(sorted(pairs, key=lambda pair: pair[0] != "--recipe")))
+
+
 def next_steps(
     settings: Settings, groups: Sequence[Group], leftovers: Sequence[str] = (), reads: Sequence[Source] = ()
 ) -> tuple[NextStep, ...]:
@@ -61,32 +73,33 @@ def next_steps(
 
     ``leftovers`` are files of one run that a later one read, ``reads`` what the script reads of its machine.
     """
-    verdicts = {group.verdict for group in groups}
-    pairs = zip(settings.recipes, groups, strict=False)
+    pairs = list(zip(settings.recipes, groups, strict=False))
     fixing = next((recipe for recipe, group in pairs if group.verdict is Verdict.DETERMINISTIC), None)
     steps, named = list(_after_failure(settings, groups)), settings
     comparable = not recorded_nothing(settings, groups)
     if not comparable and (file := _differing_file(groups)):  # other commands compare such runs if they are told a file
         named, comparable = dataclasses.replace(settings, artifacts=(file,)), True
-    differs = Verdict.NONDETERMINISTIC in verdicts or any(isinstance(one.reason, EarlierRunsDiffer) for one in groups)
     doubts = (one for group in groups for one in _doubts(group))
     failed_after = next((one for one in doubts if isinstance(one, FailedAfterLeftovers) and not one.outside), None)
     if (leftovers or failed_after is not None) and not settings.isolate:
-        isolated = command(dataclasses.replace(settings, isolate=True), "--runs", str(settings.runs))
+        words = ("--runs", str(settings.runs), *_same_recipes(settings))
+        isolated = command(dataclasses.replace(settings, isolate=True), *words)
         if failed_after is not None and not failed_after.more:  # a copy of the folder would have them too
             isolated = f"rm -r {shlex.join(failed_after.files)} && {isolated}"
         steps.append((isolated, Purpose.ISOLATE))
-    elif differs:
+    elif any(map(_differs, groups)):
         steps += _after_difference(named, groups, fixed=fixing is not None) if comparable else ()
         if comparable or not settings.engine_options:  # here, a trace finds by itself what differs
             traced = named if settings.engine_options else settings
-            steps.append((command(traced, *_counting(settings), verb="trace"), Purpose.TRACE))
+            differing = next((recipe.options for recipe, group in pairs if _differs(group)), ())
+            steps.append((command(traced, *differing, verb="trace"), Purpose.TRACE))
         steps += [(step.command, step.purpose) for step in fix_step(settings)]
         steps += _with_counted_clock(settings, groups)
     elif _open(groups):
         steps += _with_counted_clock(settings, groups)
         counted = dataclasses.replace(settings, compare=Compare.ALL)
-        steps.append((command(counted, *_counting(settings), verb="trace"), Purpose.TRACE))
+        open_one = next(recipe for recipe, group in pairs if _open([group]))
+        steps.append((command(counted, *open_one.options, verb="trace"), Purpose.TRACE))
         steps += [(step.command, step.purpose) for step in fix_step(counted)]
     if fixing is not None:
         words = ("--runs", str(settings.runs), *fixing.options)
@@ -99,6 +112,10 @@ def next_steps(
         NextStep(command=text, purpose=purpose, run=failed.id if failed and purpose is Purpose.READ_STDERR else None)
         for text, purpose in steps
     )
+
+
+def _differs(group: Group) -> bool:
+    return group.verdict is Verdict.NONDETERMINISTIC or isinstance(group.reason, EarlierRunsDiffer)
 
 
 def _doubts(group: Group) -> Iterator[Warning]:
@@ -136,7 +153,7 @@ def _after_failure(settings: Settings, groups: Sequence[Group]) -> _Steps:
     if any("ModuleNotFoundError" in line for line in failed.stderr_tail):
         yield from _use_training_python(settings)
     if failed.status is Status.NOT_RECORDED and not settings.artifacts:
-        words = ("--runs", str(settings.runs), "--artifact", _file(groups))
+        words = ("--runs", str(settings.runs), *_same_recipes(settings), "--artifact", _file(groups))
         yield command(settings, *words), Purpose.COMPARE_ARTIFACT
 
 
@@ -145,12 +162,13 @@ def comparing_step(settings: Settings, groups: Sequence[Group], verb: str) -> tu
 
     That is a file, where runs recorded no training, or what differs in the first of ``groups`` and may be a result.
     """
+    recipe = _same_recipes(settings) if verb == "trace" else ()
     if _open(groups[:1]):
-        words = command(dataclasses.replace(settings, compare=Compare.ALL), verb=verb)
+        words = command(dataclasses.replace(settings, compare=Compare.ALL), *recipe, verb=verb)
         return (NextStep(command=words, purpose=Purpose.COUNT_ALL),)
     if not recorded_nothing(settings, groups):
         return ()
-    words = command(settings, "--artifact", _file(groups), verb=verb)
+    words = command(settings, *recipe, "--artifact", _file(groups), verb=verb)
     return (NextStep(command=words, purpose=Purpose.COMPARE_ARTIFACT),)
 
 
@@ -161,11 +179,6 @@ def _open(groups: Sequence[Group]) -> bool:
 
 def _counts_clock(recipe: Recipe) -> bool:
     return any(flag.id == COUNTED_CLOCK for flag in recipe.flags)
-
-
-def _counting(settings: Settings) -> tuple[str, ...]:
-    """Return the options with which the clock counts in a trace too, if it did in all runs: else it is what differs."""
-    return ("--flag", COUNTED_CLOCK) if all(map(_counts_clock, settings.recipes)) else ()
 
 
 def _with_counted_clock(settings: Settings, groups: Sequence[Group]) -> _Steps:
@@ -213,22 +226,24 @@ def _use_training_python(settings: Settings) -> _Steps:
     other = other_python(settings.cwd, target.program)
     python = shown(Path(other)) if other else "PATH/TO/python"
     if not target.is_command:
-        yield command(settings, "--python", python), Purpose.USE_TRAINING_PYTHON
+        yield command(settings, *_same_recipes(settings), "--python", python), Purpose.USE_TRAINING_PYTHON
     elif Path(target.arguments[0]).name.startswith("python"):
         changed = dataclasses.replace(target, arguments=(python, *target.arguments[1:]))
-        yield command(dataclasses.replace(settings, target=changed)), Purpose.USE_TRAINING_PYTHON
+        same = command(dataclasses.replace(settings, target=changed), *_same_recipes(settings))
+        yield same, Purpose.USE_TRAINING_PYTHON
 
 
 def _after_difference(settings: Settings, groups: Sequence[Group], *, fixed: bool) -> _Steps:
     if any(_spread(group) for group in groups):
         every = dataclasses.replace(settings, stages=wire.STAGES)
-        yield command(every, "--runs", str(settings.runs)), Purpose.FIND_RANK
+        yield command(every, "--runs", str(settings.runs), *_same_recipes(settings)), Purpose.FIND_RANK
     tried_all = any(group.recipe.name.startswith("all") for group in groups)
     if not fixed and not tried_all:
         recipes = [word for name in ("none", "seeds", "all") for word in ("--recipe", name)]
         yield command(settings, "--runs", str(settings.runs), *recipes), Purpose.TRY_RECIPES
     if settings.vary:
-        yield command(settings, "--over", "variations", verb="bisect"), Purpose.FIND_VARIATIONS
+        one = settings.recipes[0].options if len(settings.recipes) == 1 else ()
+        yield command(settings, "--over", "variations", *one, verb="bisect"), Purpose.FIND_VARIATIONS
     else:
         yield command(settings, verb="bisect"), Purpose.BISECT
 
@@ -305,7 +320,7 @@ def flag_step(settings: Settings, culprit: Culprit | None) -> tuple[NextStep, ..
     """
     flags = culprit.flags if culprit is not None and not settings.outputs_suffice else ()
     for flag in (one.flag for one in flags if one.trial is not None and one.trial.matched):
-        text = command(settings, "--runs", str(settings.runs), "--flag", flag)
+        text = command(settings, "--runs", str(settings.runs), *_same_recipes(settings), "--flag", flag)
         return (NextStep(command=text, purpose=Purpose.CHECK_FLAG),)
     return ()
 

@@ -225,7 +225,8 @@ class Sides(Turns[CodeSide]):
             options = ("--against", self._request.commit.ref, "--trace", *settings.recipes[0].options)
             yield NextStep(command=advice.command(settings, *options, verb="compare"), purpose=Purpose.TRACE_CODES)
         if self.b.runs.verdict is Verdict.NONDETERMINISTIC:
-            yield NextStep(command=advice.command(settings, verb="trace"), purpose=Purpose.TRACE)
+            traced = advice.command(settings, *settings.recipes[0].options, verb="trace")
+            yield NextStep(command=traced, purpose=Purpose.TRACE)
 
 
 class AuditOfSide:

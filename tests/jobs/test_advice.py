@@ -9,6 +9,8 @@ from msgspec import structs
 
 from detaudit import advice
 from detaudit.audit import Auditor
+from detaudit.config.flags import load_catalogue
+from detaudit.config.recipes import load_recipe
 from detaudit.launch.target import Target
 from detaudit.model import Purpose, Stage
 from detaudit.runner import Observer
@@ -88,3 +90,28 @@ def test_after_runs_that_match_what_the_script_reads_of_its_machine_is_varied(
     audit = Auditor(asked, FakeLauncher(same, same), Observer()).run()
     steps = [step.command for step in audit.next_steps if step.purpose is Purpose.VARY]
     assert steps == (["detaudit run train.py --runs 2 --vary all --python python"] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("recipes", "verb", "expected"),
+    [
+        (("none",), "trace", ""),
+        (("seeds",), "trace", " --recipe seeds"),
+        (("seeds", "all"), "trace", " --recipe all"),  # the first that differs
+        (("none", "seeds"), "run", " --recipe none --recipe seeds --flag python-counted-clock"),
+        (("seeds",), "run", " --recipe seeds --flag python-counted-clock"),
+    ],
+)
+def test_what_follows_from_a_recipe_is_asked_of_the_same_recipe(
+    tmp_path: Path, recipes: tuple[str, ...], verb: str, expected: str
+) -> None:
+    catalogue, clock = load_catalogue(), ["python-counted-clock"] if verb == "run" else []
+    loaded = tuple(load_recipe(name, catalogue, add=clock) for name in recipes)
+    asked = replace(settings(tmp_path, runs=2), recipes=loaded, isolate=verb == "trace")
+    runs = [run(training()), run(training())] * (len(recipes) - 1) + [run(training()), run(training("other"))]
+    audit = Auditor(asked, FakeLauncher(*runs), Observer()).run()
+    steps = advice.next_steps(asked, audit.groups, leftovers=["state.pt"])
+    wanted = Purpose.TRACE if verb == "trace" else Purpose.ISOLATE
+    (step,) = [step.command for step in steps if step.purpose is wanted]
+    words = "detaudit trace train.py" if verb == "trace" else "detaudit run train.py --runs 2"
+    assert step.startswith(f"{words}{expected} --python python")

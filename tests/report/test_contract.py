@@ -43,3 +43,16 @@ def test_the_annotated_example_is_a_valid_report() -> None:
     data = json.loads(re.sub(r"\s*// .*", "", text))
     jsonschema.Draft202012Validator(json.loads(schema.FILE.read_text())).validate(data)
     assert data["schema_version"] == SCHEMA_VERSION
+
+
+def test_the_page_names_every_key_and_value() -> None:
+    text = DOCUMENT.read_text()
+    definitions = json.loads(schema.FILE.read_text())["$defs"]
+    named = {
+        (name, value)
+        for name, definition in definitions.items()
+        for key, field in definition.get("properties", {"": {}}).items()
+        for value in (key, *definition.get("enum", ()), *(field.get("enum", ()) if key == "kind" else ()))
+        if value
+    }
+    assert sorted(one for one in named if f"`{one[1]}`" not in text) == []
