@@ -113,8 +113,10 @@ class Reader:
                 self._bind_target(done, waits)
                 self._bind_target(pending, waits if len(waits.args) + len(waits.keywords) > 1 else None)
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
-                for element in elements:
-                    self._bind_target(element, None)
+                parts = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+                known = len(parts) == len(elements) and not any(isinstance(e, ast.Starred) for e in (*elements, *parts))
+                for element, part in zip(elements, parts if known else [None] * len(elements), strict=True):
+                    self._bind_target(element, part)
             case _:
                 pass
 
