@@ -93,22 +93,31 @@ def _files(a: Outputs, b: Outputs, guesses: Sequence[frozenset[int]]) -> Iterato
 
 
 _DECIMAL = re.compile(r"(?<![\d.])\d+\.\d+(?!\.?\d)(?:(?:ms|s|secs?|min|h)(?![A-Za-z]))?")
+_SCORE = re.compile(  # two digits at least: fewer may count files
+    r"(?<![a-z])(?:acc|accuracy|au?roc|auc|m?iou|dice|f1|precision|recall|loss|score|[rm]+se|mae|mape|r2|ppl|perplexity"
+    r"|[wc]er|bleu|psnr|ssim|fid|reward)[-_=@]?(\d{2,})(?![\d.]*\d)",
+    re.IGNORECASE,
+)
 
 
 def _by_name(a: tuple[str, RunFacts | None], b: tuple[str, RunFacts | None]) -> Iterator[OutputDifference]:
-    """Yield that two files, which are compared, have different results in their names: weights.03-0.5523.npz.
+    """Yield that two files, which are compared, have different results in their names: m.03-0.5523.npz, acc_97.pt.
 
     Each file is its name, and what is known of its run: nothing of that of a lock file.
     """
     (name, ours), (_, theirs) = a, b
     first, second = (path if facts is None else masked(path, facts) for path, facts in (a, b))
-    for mine, yours in zip(_DECIMAL.findall(first), _DECIMAL.findall(second), strict=False):
-        if mine != yours:
-            label = first[: first.index(mine)]
-            roles = {role(label, one, facts) for one, facts in ((mine, ours), (yours, theirs)) if facts is not None}
+    found = ([*_DECIMAL.finditer(one), *_SCORE.finditer(one)] for one in (first, second))
+    for mine, yours in zip(*found, strict=False):
+        values = mine[mine.lastindex or 0], yours[yours.lastindex or 0]
+        if values[0] != values[1]:
+            label = first[: mine.start(mine.lastindex or 0)]
+            roles = {
+                role(label, one, facts) for one, facts in zip(values, (ours, theirs), strict=True) if facts is not None
+            }
             if roles & {Role.RESULT, Role.OPEN}:
                 kind = OutputKind.AMBIGUOUS if Role.OPEN in roles else OutputKind.VALUE
-                yield OutputDifference(path=name, kind=kind, at="name", values=(mine, yours))
+                yield OutputDifference(path=name, kind=kind, at="name", values=values)
                 return
 
 

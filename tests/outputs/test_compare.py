@@ -237,6 +237,12 @@ def test_a_step_with_the_number_of_the_process_in_each_line_is_a_step(tmp_path: 
         ("weights.03-0.5523.npz", "weights.03-0.5611.npz", OutputKind.VALUE),
         ("m-val_loss=0.31.ckpt", "m-val_loss=0.32.ckpt", OutputKind.VALUE),
         ("x-12.5.ckpt", "x-12.25.ckpt", OutputKind.VALUE),
+        ("best_acc97.txt", "best_acc96.txt", OutputKind.VALUE),
+        ("eval/AUC-09713.json", "eval/AUC-09698.json", OutputKind.VALUE),
+        ("e03-f1=81-loss=0.5.pt", "e03-f1=80-loss=0.5.pt", OutputKind.VALUE),
+        ("loss_1.png", "loss_2.png", None),  # it may count
+        ("tracer_10.json", "tracer_11.json", None),
+        ("score_20251124_160001.csv", "score_20251124_160003.csv", None),
         ("run_3.2s/a.csv", "run_3.4s/a.csv", None),
         ("train_time=3.2.json", "train_time=3.4.json", None),
         ("saved_1764000001.25.npz", "saved_1764000003.75.npz", None),
