@@ -63,7 +63,8 @@ def _same_recipes(settings: Settings) -> tuple[str, ...]:
     for options in (one.options for one in settings.recipes):
         named = options if "--recipe" in options else ("--recipe", "none", *options)
         pairs.update(dict.fromkeys(zip(named[::2], named[1::2], strict=True)))
-    return tuple(itertools.chain.from_iterable(sorted(pairs, key=lambda pair: pair[0] != "--recipe")))
+    recipes_first = sorted(pairs, key=lambda pair: pair[0] != "--recipe")
+    return tuple(itertools.chain.from_iterable(recipes_first))
 
 
 def next_steps(

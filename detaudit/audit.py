@@ -253,16 +253,10 @@ class Auditor:
             left_state = msgspec.structs.replace(left_state, outcome=FreshStart.FAILED, run=number)
             self._observer.runs_planned(number, least=False)
             spec = replace(plan.spec(1), folder=plan.folder / str(number))  # nothing else may vary
-            result: Result | None = None
-            in_use = ""
-            for paths in self._runner.to_put_aside(reads):
-                try:
-                    result = self._runner.run(number, spec, without=paths)
-                    break
-                except StateInUseError as error:
-                    in_use = str(error)
-            if result is None:
-                left_state = msgspec.structs.replace(left_state, outcome=FreshStart.IN_USE, run=0, detail=in_use)
+            try:
+                result = self._runner.run(number, spec, without=reads)
+            except StateInUseError as error:
+                left_state = msgspec.structs.replace(left_state, outcome=FreshStart.IN_USE, run=0, detail=str(error))
             else:
                 shown = self._add(group, result)
                 if shown.runs[-1].status is Status.OK:

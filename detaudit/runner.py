@@ -381,14 +381,6 @@ class Runner:
         """Note that a run more showed what these files do."""
         self._settled.update(read.left.path for read in reads)
 
-    def to_put_aside(self, reads: Iterable[ReadFile]) -> tuple[tuple[str, ...], ...]:
-        """Return what must be gone for a run to start without this state: all that runs left, or only what was read.
-
-        A run may also look whether a file is there, which nobody sees.
-        """
-        choices = (self._left.to_put_aside(self._left.left), self._left.to_put_aside(read.left for read in reads))
-        return tuple(dict.fromkeys(choices))
-
     def refused(self, flags: Iterable[Flag]) -> Mapping[str, FlagState]:
         """Return the state of each flag that is not applied where the runs are done."""
         return refusals.refused(flags, self._settings.target)
@@ -404,7 +396,7 @@ class Runner:
         limits: Limits = WHOLE,
         *,
         carry_on: bool = False,
-        without: Sequence[str] = (),
+        without: Sequence[ReadFile] = (),
         first: RunRecord | None = None,
     ) -> Result:
         """Run ``spec`` to its end, or to its ``limits``; without any, it is ended where the settings say (--until).
@@ -413,7 +405,8 @@ class Runner:
         ``first``, if runs are to start fresh (``starts_fresh``), only what it read differs, or it is the state of a
         training that was ended early: the audit did that, and others may never do.
         If it is to ``carry_on``, it works in what an earlier run left; the caller has made the folder. It starts
-        ``without`` these files and folders. Raises StateInUseError if that cannot be.
+        ``without`` what was read here, and without all that runs left if that can be: a run may look whether a file is
+        there, which nobody sees. Raises StateInUseError if neither can be.
         """
         self._observer.run_started(number, spec.timeout)
         self._observer.run_prepared(number, spec)
@@ -424,7 +417,7 @@ class Runner:
         self._observer.at_once(len(self._under_way))
         self._uncompared = [one.path for one in self._left.left if one.by in self._ended] if without else []
         try:
-            with put_aside(without, self._settings.out, self._settings.mark) if without else self._fresh(carry_on):
+            with self._without(without) if without else self._fresh(carry_on):
                 result = self._run(number, spec, limits, carry_on=carry_on)
             why = self._why_again(number, spec, result, first) if len(self._under_way) == 1 and not carry_on else None
             return result if why is None else self._again(number, spec, limits, why, first) or result
@@ -483,15 +476,26 @@ class Runner:
         return replace(result, run=msgspec.structs.replace(run, warnings=(*run.warnings, why)))
 
     @contextlib.contextmanager
+    def _without(self, reads: Iterable[ReadFile]) -> Iterator[None]:
+        """Start without all that runs left, or else without what was read. Raises StateInUseError if neither can be."""
+        everything, read = map(self._left.to_put_aside, (self._left.left, (one.left for one in reads)))
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(put_aside(everything, self._settings.out, self._settings.mark))
+            except StateInUseError:
+                if read == everything:
+                    raise
+                stack.enter_context(put_aside(read, self._settings.out, self._settings.mark))
+            yield
+
+    @contextlib.contextmanager
     def _fresh(self, carry_on: bool) -> Iterator[None]:
         """Start without what earlier runs left if one failed on it, or if runs are to and one read it; if it can be."""
         with contextlib.ExitStack() as stack:
-            starts_fresh = self._without_left or (self.starts_fresh and bool(self._left.reads))
-            for paths in self.to_put_aside(self._left.reads) if starts_fresh and not carry_on else ():
+            if (self._without_left or (self.starts_fresh and self._left.reads)) and not carry_on:
                 with contextlib.suppress(StateInUseError):
-                    stack.enter_context(put_aside(paths, self._settings.out, self._settings.mark))
+                    stack.enter_context(self._without(self._left.reads))
                     self.settle(self._left.reads)
-                    break
             yield
 
     def _run(self, number: int, spec: RunSpec, limits: Limits, *, carry_on: bool) -> Result:
