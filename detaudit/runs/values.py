@@ -19,7 +19,7 @@ from detaudit import redact
 from detaudit.model.outputs import File, Role, RunFacts, Value
 from detaudit.outputs import measurements
 from detaudit.outputs.compare import LOG
-from detaudit.outputs.text import FileLine, FileLines
+from detaudit.outputs.lines import FileLine, FileLines
 from detaudit.runs import formats
 from detaudit.runs.formats import BROKEN, NUMBER, PIXELS, TEXT, Format, Part, Rows, UnusableError, apart, check_unpacked
 from detaudit.runs.formats.floats import Extremes, Total

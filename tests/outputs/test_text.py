@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from detaudit.model.outputs import DECIDING, OPEN, STDERR, STDOUT, OutputDifference, OutputKind, RunFacts, Text
-from detaudit.outputs import text
+from detaudit.outputs import screen, text
 from detaudit.outputs.text import Recorder, compare, digested, text_of
 
 A = RunFacts(started=1764058350.0, ended=1764058400.0, pids=frozenset({4242}), names=("/work/live-1", "node17"))
@@ -80,7 +80,7 @@ PRINTED = st.lists(
 @given(PRINTED.map("".join), st.binary(max_size=20), st.lists(st.integers(0, 200)))
 def test_how_output_is_cut_into_pieces_does_not_matter(printed: str, garbage: bytes, cuts: list[int]) -> None:
     data = printed.encode("utf-8", "surrogatepass") + garbage + printed.encode("utf-8", "surrogatepass")
-    with mock.patch.object(text, "ROWS", 4), mock.patch.object(text, "LONGEST_LINE", 50):
+    with mock.patch.object(screen, "ROWS", 4), mock.patch.object(screen, "LONGEST_LINE", 50):
         assert recorded(data, cuts) == recorded(data)
 
 
@@ -600,7 +600,7 @@ def test_lines_that_are_too_different_to_be_read_are_open() -> None:
     letters = "abcdefghijklmnopqrstuvwxyz"
     lines = [f"{random.Random(n).choices(letters, k=8)} {n} loss 0.5" for n in range(300)]
     other = [*lines[:250], lines[250].replace("0.5", "0.6"), *lines[251:]]
-    with mock.patch.object(text, "MOST_KEPT", 100), mock.patch.object(text, "_MOST_SHAPES", 50):
+    with mock.patch.object(text, "MOST_KEPT", 100), mock.patch("detaudit.outputs.lines._MOST_SHAPES", 50):
         a, b = (recorded("\n".join(side).encode()) for side in (lines, other))
         assert compare(a, recorded("\n".join(lines).encode()), STDOUT, A, A) == []
         assert [one.kind for one in compare(a, b, STDOUT, A, A)] == [OutputKind.AMBIGUOUS]
