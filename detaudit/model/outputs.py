@@ -122,8 +122,9 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
 
     ``path`` is as people name it: relative to the working directory if it is below. ``name`` is the path in the first
     run that wrote it, by which runs are compared (they may put a date in it). ``sha256`` is of its bytes, ``""`` if
-    they were not read. ``values`` is what it holds, the values that decide first; ``by`` says how it was read: a name
-    of a format such as ``csv`` or ``torch``, or ``bytes``. ``problem`` says why it could not be read as that format.
+    they were not read, or do not hold all: a database may have a log. ``values`` is what it holds, the values that
+    decide first; ``by`` says how it was read: a name of a format such as ``csv`` or ``torch``, or ``bytes``.
+    ``problem`` says why it could not be read as that format.
     ``added_only`` means that it existed before and only what the run added to it is compared.
     """
 

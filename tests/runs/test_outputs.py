@@ -12,7 +12,7 @@ import pytest
 from detaudit.config.outputs import Listed
 from detaudit.launch.workspace import Prefixes, Stamps, links, stamps
 from detaudit.launch.workspace import written as scanned
-from detaudit.model.outputs import File, FileBudget, ListedFile, OutputRules, RunFacts, Unread
+from detaudit.model.outputs import File, FileBudget, ListedFile, OutputRules, Outputs, RunFacts, Unread
 from detaudit.outputs import compare
 from detaudit.outputs.measurements import masked
 from detaudit.runs import files
@@ -250,6 +250,25 @@ def test_of_a_database_only_the_rows_that_were_added_count(tmp_path: Path, how: 
     (first,) = collect(Collector(), fresh.parent, str(fresh))
     assert found.added_only is (how == "added to")
     assert (found.values == first.values) is (how == "added to")
+
+
+@pytest.mark.launches  # a database is read in a process of its own
+def test_rows_that_are_only_in_the_log_of_a_database_count(tmp_path: Path) -> None:
+    """The databases are the same bytes; a process that ends without closing one leaves its log."""
+    collector, found = Collector(), list[File]()
+    for accuracy in (0.5, 0.25):
+        place = tmp_path / str(accuracy)
+        place.mkdir()
+        database = sqlite3.connect(place / "runs.db", isolation_level=None)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA wal_autocheckpoint = 0")
+        database.execute("CREATE TABLE t (accuracy REAL)")
+        database.execute("INSERT INTO t VALUES (?)", [accuracy])
+        found += collect(collector, place, str(place / "runs.db"))
+        database.close()
+    assert [one.values[-1].shown for one in found] == ["0.5", "0.25"]
+    (difference,) = compare.differences(*(Outputs(files=(one,), facts=FACTS) for one in found))
+    assert difference.decides
 
 
 def test_rows_that_are_appended_to_a_table_have_names(tmp_path: Path) -> None:

@@ -185,6 +185,12 @@ class Format:
         return _function(self.module, function)
 
 
+def journals(path: Path) -> list[Path]:
+    """Return the write-ahead log or the journal of a database of SQLite, whose rows are not in the file itself."""
+    beside = (Path(f"{path}-wal"), Path(f"{path}-journal"))
+    return [one for one in beside if one.is_file() and one.stat().st_size > 0]
+
+
 @cache
 def _function(module: str, name: str) -> Callable[..., Any]:
     """Return a function of a module here, which is imported when it is needed."""

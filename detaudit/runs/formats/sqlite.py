@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from detaudit.runs.formats import PIECE, Part, Rows, apart, pieces, tables, unique
+from detaudit.runs.formats import PIECE, Part, Rows, apart, journals, pieces, tables, unique
 from detaudit.runs.formats import values as single
 from detaudit.runs.formats.values import printable
 
@@ -165,12 +165,12 @@ def _rows(database: sqlite3.Connection, table: str) -> sqlite3.Cursor:
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a database. Raises ValueError for whatever SQLite does not like about it."""
     with contextlib.ExitStack() as stack:
-        journals = [one for one in (Path(f"{path}-wal"), Path(f"{path}-journal")) if _is_used(one)]
+        beside = journals(path)
         source, options = path.absolute(), "mode=ro&immutable=1"
-        if journals:
+        if beside:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="detaudit-")))
             source, options = folder / "copy", "mode=rw"
-            for one in (path, *journals):
+            for one in (path, *beside):
                 _copy(one, folder / f"copy{one.name.removeprefix(path.name)}")
         try:
             database = sqlite3.connect(f"file:{quote(str(source))}?{options}", uri=True, isolation_level=None)
@@ -182,10 +182,6 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
             yield database
         except sqlite3.Error as error:
             raise ValueError(str(error)) from error
-
-
-def _is_used(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size > 0
 
 
 def _copy(source: Path, target: Path) -> None:
