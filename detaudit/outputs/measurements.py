@@ -58,6 +58,9 @@ _METER = _words(  # of the machine; alone, most of these are no quantity of a tr
 _ALSO_OF_DATA = _words("bandwidth watts watt kwh wh joules rpm emissions co2")
 """What a machine and data have alike: of a kernel density, a power grid, a motor."""
 
+_ALSO_STATISTICS = _words("ips swap pss uss hwm vms disk footprint")
+"""What has other meanings if nothing says whose it is: a propensity score, an interest rate, a scale of stress."""
+
 _COUNTED_BY_MACHINE = _words("minflt majflt nvcsw nivcsw inblock oublock")  # of getrusage
 _DATE = _words(
     "date dates datetime datetimes timestamp timestamps mtime ctime atime created modified updated started finished"
@@ -373,6 +376,8 @@ def meaning_of(name: str) -> Meaning:
     *parents, key = parts
     if _RELAXATION.search(name):
         return _REACTION
+    if _EFFECT_SIZE.search(name):
+        return _DATA
     above_it = parents[-1] if parents else []
     while len(parents) > 1 and _of_words(parents[-1]).of is _Of.RESULT and _is_of_runs(parents[-1]):
         parents.pop()  # timings.phases.load
@@ -386,6 +391,8 @@ def meaning_of(name: str) -> Meaning:
     if meaning.alone and not _OF_DATA.isdisjoint(itertools.chain.from_iterable(parents)):
         return replace(meaning, sure=False)  # simulated_cohort.duration
     of_meter = meaning.of is _Of.AMOUNT and not _METER.isdisjoint(key) and _PARTS.isdisjoint(key)
+    if len(key) == 1 and key[0] in _ALSO_STATISTICS and not parents:
+        return replace(meaning, sure=False)
     if of_meter and parents and _are_unknown(parents[-1]):
         return replace(meaning, sure=False)  # codebook.utilization
     return _by_parent(meaning, key, parents[-1]) if meaning.of is _Of.RESULT and parents else meaning
@@ -407,6 +414,7 @@ def _as_tools_write(parents: list[list[str]], key: list[str]) -> Meaning | None:
 
 
 _RELAXATION = re.compile(r"(?:^|[\s_])T[0-9]\*?$")
+_EFFECT_SIZE = re.compile(r"(?<![^\W_])eta(?:2|\u00b2|[\s_-]?sq(?:uared)?(?![^\W_]))", re.IGNORECASE)
 _OF_PARTS = _words("timings timing timers runtimes")
 """What a group of times is called that has the name of a part of the computation for each."""
 
@@ -665,6 +673,8 @@ def _of_clock(head: str, others: list[str], units: tuple[float, ...]) -> Meaning
         meaning = replace(meaning, summed=True)
     if head == "spent" and others and set(others) <= _NEUTRAL - _CLOCK - UNITS.keys():
         return replace(meaning, sure=False)  # total_spent may be money
+    if others in (["ratio"], ["peak"], ["value"]) or (head == "duration" and {"effective", "modified"} & set(others)):
+        return replace(meaning, sure=False)  # a time ratio, a time to peak, a modified duration
     owners = set(others) - _NEUTRAL - UNITS.keys()
     if owners and owners <= _ALSO_SIMULATED:
         return replace(meaning, sure=False)
@@ -780,9 +790,9 @@ _TEMPORARY = re.compile(
 )
 _VERSION = re.compile(r"(?<=[/\\])version_\d+\b|\bversion_\d+(?=[/\\])")
 _RUN_STAMP = re.compile(
-    r"(?<![\dA-Za-z])(?:\d{8}[-_T]?\d{4,6}(?:[-_](?:[0-9a-z]{8}|\d{6})\b)?|(?:\d\d)?\d{4}[-_]\d{6}(?!\d))"
+    r"(?<![\dA-Za-z])(?:\d{8}[-_T]?(?:\d{12}|\d{9}|\d{4,6})(?:[-_](?:[0-9a-z]{8}|\d{6})\b)?|(?:\d\d)?\d{4}[-_]\d{6}(?!\d))"
 )
-"""20261126_112049, maybe with a random name or microseconds; 261126-112049; 1126_112049."""
+"""20261126_112049, maybe with a random name or fractions of a second; 261126-112049; 1126_112049."""
 
 _RUN_ID = re.compile(
     r"(?<=[/\\])[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}(?=[/\\]|$)"
@@ -821,6 +831,8 @@ def role(name: str, value: str, facts: RunFacts) -> Role:
     value, meaning = value.strip(), meaning_of(name)
     if len(value) > _LONGEST:
         return Role.RESULT
+    if meaning.is_name and _HEX_ID.fullmatch(value):
+        return Role.IDENTIFIER  # 8530403b is no number of bytes, 123e4567 not infinite
     number = _NUMBER.fullmatch(value)
     if number is not None and not _ISO_LIKE.fullmatch(value):
         if (
@@ -848,6 +860,7 @@ def role(name: str, value: str, facts: RunFacts) -> Role:
     return Role.RESULT
 
 
+_HEX_ID = re.compile(r"(?=[0-9]*[a-f])[0-9a-f]{6,64}")
 _ISO_LIKE = re.compile(r"\d{4}[-/._]\d\d[-/._]\d\d(?:_\d\d){0,3}|\d{8}[-_]\d{4,6}")
 
 
@@ -1271,7 +1284,7 @@ def _is_stamp(text: str, facts: RunFacts) -> bool:
         text = f"{match[1]} {match[2]}:{match[3]}:{match[4]}"
     if re.fullmatch(r"1\d{9}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?", text):
         return _is_epoch(float(text), facts)
-    if digits := re.match(r"(\d{8}|\d{6}|\d{4})[-_T]?(\d{4,6})(?:[-_][0-9a-z]{6,8})?$", text):
+    if digits := re.match(r"(\d{8}|\d{6}|\d{4})[-_T]?(\d{4,6})(?:\d{3}|\d{6}|[-_][0-9a-z]{6,8})?$", text):
         today = datetime.fromtimestamp(facts.started + facts.shift_s, timezone.utc).strftime("%Y%m%d")
         text = f"{today[: 8 - len(digits[1])]}{digits[1]} {digits[2]}"
     else:

@@ -20,6 +20,10 @@ FACTS = RunFacts(
 )
 
 MEASUREMENTS = """
+ips|12.3 images/s
+gpu.utilization|45
+swap|512.5 MB
+peak_time_s|1.25
 function augment, self_ms|4.1
 llm_log.ms|397.3
 gpu.temp_c|61
@@ -205,6 +209,9 @@ speed_samples_per_second|34
 """
 
 IDENTIFIERS = """
+run_id|8530403b
+job_id|1234567d
+session_id|123e4567
 Worker(salt|166248354
 model_info.model_guid|71d586ec-a5a94414-90bce24b-1b887b0a
 Started run with ID|1
@@ -253,6 +260,8 @@ dir|runs/25-11-2025_08-12-33
 dir|runs/11-25-2025_08-12
 dir|runs/2025-11-25-081233
 dir|runs/run_20251125T081233_302296
+dir|work-20251125T081233302296
+dir|work-20251125081233302
 dir|runs/3f2k1a9d
 cells[0].id|28830b2d
 dir|runs/2025_11_25_08_12_33
@@ -260,6 +269,14 @@ file|events.out.tfevents.1764058355.node17.4242.0
 """
 
 OPEN = """
+IPS|0.5906
+time ratio|1.5161
+effective_duration|1.58
+modified duration|1.58
+time to peak|1.25
+time value|1.25
+swap|0.031
+PSS|12.5
 timing/val_loss|0.2542
 pred_time|0.25
 time remaining|3.1
@@ -292,6 +309,9 @@ quux_duration|3.1
 """
 
 RESULTS = """
+eta2|0.31
+partial_eta_squared|0.31
+run_id|0.5
 weights_min|0.02
 prices_min|3.2
 volume_min|0.5
