@@ -1,5 +1,7 @@
 """The layout of what ``detaudit fix`` found: each change with its evidence, what was refused, and what remains."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from detaudit.compat import StrEnum
@@ -60,6 +62,12 @@ REFUSALS = {
 """Why a change is not advised, in words."""
 
 
+def in_one_line(lines: Sequence[str]) -> str:
+    """Return what lines say in one: of more than two, the first."""
+    said = [line.strip() for line in lines if line.strip()]
+    return "; ".join(said) if len(said) < 3 else f"{said[0]} and {len(said) - 1} more lines"
+
+
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
     """A change that was tried and is not advised; ``flag`` is ``""`` for an edit, ``file`` for a variable."""
 
@@ -71,9 +79,8 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
     def text(self) -> str:
         """Return what was tried and why it is not advised."""
-        tried = "; ".join(line.strip() for line in self.new)
         location = f"{location_of(self.file, self.line)}: " if self.file else ""
-        return f"{location}{tried}: {REFUSALS[self.why]}"
+        return f"{location}{in_one_line(self.new)}: {REFUSALS[self.why]}"
 
 
 class Fix(Audit, frozen=True, kw_only=True, tag="fix"):

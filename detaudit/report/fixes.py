@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from detaudit.model import Difference, Fix, Hunk, Verdict
 from detaudit.model.fact import count
+from detaudit.model.fix import in_one_line
 from detaudit.model.problems import EarlierRunsDiffer
 from detaudit.notebooks.cells import location_of
 from detaudit.report import groups, traces
@@ -59,7 +60,7 @@ def evidence(fix: Fix) -> Iterator[str]:
 
 
 def _summary(hunk: Hunk) -> str:
-    lines = "; ".join(line.strip() for line in hunk.new or hunk.old if line.strip()) or "a line"
+    lines = in_one_line(hunk.new or hunk.old) or "a line"
     return lines if hunk.new else f"removed: {lines}"
 
 

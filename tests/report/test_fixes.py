@@ -3,7 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from detaudit.model import Difference, Fix, Hunk
+from detaudit.model import Difference, Fix, Hunk, Refusal, Refused
+from detaudit.model.fix import REFUSALS
 from detaudit.report import fixes
 from tests.report.fixes import BATCH, FIXES, RNG
 
@@ -45,3 +46,12 @@ def test_a_line_that_remains_is_said_to_be_of_the_changed_file() -> None:
     elsewhere, here = _partly(), _partly(culprit=replace(culprit, file="train.py"))
     assert next(fixes.remains(elsewhere)).startswith("remains: data.py:7, ")
     assert next(fixes.remains(here)).startswith("remains: train.py:7 of the changed file, ")
+
+
+def test_of_a_change_of_many_lines_the_first_is_shown() -> None:
+    moved = ("torch.manual_seed(1)", "", "X, y = load()", "for part in parts:", "    use(part)")
+    refused = [Refused(file="train.py", line=5, new=moved[:end], why=Refusal.NO_EFFECT) for end in (3, 5)]
+    assert [one.text().removesuffix(REFUSALS[Refusal.NO_EFFECT]) for one in refused] == [
+        "train.py:5: torch.manual_seed(1); X, y = load(): ",
+        "train.py:5: torch.manual_seed(1) and 3 more lines: ",
+    ]
