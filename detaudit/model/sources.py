@@ -204,6 +204,7 @@ class SourceKind(StrEnum):
     ENTROPY = "entropy"
     SET_ORDER = "set-order"
     OBJECT_SET_ORDER = "object-set-order"
+    ROW_ORDER = "row-order"
     HASH = "hash"
     ADDRESS = "address"
     UNINITIALIZED = "uninitialized"
@@ -226,6 +227,7 @@ ORDERS = frozenset(
         *COMPLETION,
         SourceKind.SET_ORDER,
         SourceKind.OBJECT_SET_ORDER,
+        SourceKind.ROW_ORDER,
         SourceKind.HASH,
         SourceKind.ADDRESS,
     }
@@ -247,6 +249,7 @@ _TEXTS = {
     SourceKind.SYSTEM_VALUE: "{call}() returns a value that is different in every run",
     SourceKind.SET_ORDER: "iterates over a set: its order depends on PYTHONHASHSEED if it holds strings",
     SourceKind.OBJECT_SET_ORDER: "iterates over a set: its order depends on memory addresses if it holds objects",
+    SourceKind.ROW_ORDER: "calls {call}() of Polars, which returns rows in no fixed order without maintain_order=True",
     SourceKind.HASH: "calls hash(), which depends on PYTHONHASHSEED for strings",
     SourceKind.ADDRESS: "uses id(), a memory address that changes in every run",
     SourceKind.UNINITIALIZED: "calls {call}(), which returns uninitialized memory",

@@ -348,7 +348,7 @@ class RowOrder(Rule):
     """Keep the order of rows in Polars."""
 
     name = "row-order"
-    kinds = frozenset({SourceKind.COMPLETION_ORDER})
+    kinds = frozenset({SourceKind.ROW_ORDER})
     message = "Polars returns groups and unique rows in the order in which its threads find them, unless it is told."
     before = 'import polars as pl\n\nmeans = pl.read_csv(path).group_by("kind").mean()\n'
     after = 'import polars as pl\n\nmeans = pl.read_csv(path).group_by("kind", maintain_order=True).mean()\n'

@@ -390,12 +390,15 @@ def in_text(text: bytes) -> tuple[Found, ...]:
 def _found(reader: Reader) -> Iterator[Found]:
     for taken in reader.sets_in_order():
         yield taken.lineno, SET, OF_TEXTS if reader.holds_texts(taken) else ""
+    uses_polars = any(_is_polars(node) for node in ast.walk(reader.tree))
     for node in ast.walk(reader.tree):
         if isinstance(node, ast.Call):
             if kind := hashed(reader, node):
                 yield node.lineno, kind, ""
             yield from _unseeded(node)
             yield from _uninitialized(node)
+            if uses_polars:
+                yield from _unordered(node)
 
 
 def hashed(reader: Reader, call: ast.Call) -> SourceKind | None:
@@ -441,6 +444,20 @@ def _uninitialized(call: ast.Call) -> Iterator[Found]:
         name = _UNINITIALIZED.get(ast.unparse(call.func)) or ("torch.empty" if call.func.attr == "new_empty" else "")
         if name:
             yield call.lineno, UNINITIALIZED, name
+
+
+def _is_polars(node: ast.AST) -> bool:
+    return (isinstance(node, ast.Import) and any(one.name.partition(".")[0] == "polars" for one in node.names)) or (
+        isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "polars"
+    )
+
+
+def _unordered(call: ast.Call) -> Iterator[Found]:
+    """Yield a call that groups rows, or keeps each once, in the order in which threads of Polars find them."""
+    match call.func:
+        case ast.Attribute(attr="group_by" | "unique" as name, value=owner) if ast.unparse(owner) not in _MODULES:
+            if all(keyword.arg != "maintain_order" for keyword in call.keywords):
+                yield call.lineno, SourceKind.ROW_ORDER, name
 
 
 # Code whose result depends on hashes, addresses or memory, found by reading it: no hook sees a set being iterated.

@@ -140,6 +140,7 @@ _SOURCE_CAUSES = {
     SourceKind.COMPLETION_ORDER_OPTION: Cause.THREADS,
     SourceKind.SET_ORDER: Cause.HASH,
     SourceKind.OBJECT_SET_ORDER: Cause.ADDRESS,
+    SourceKind.ROW_ORDER: Cause.ORDER,
     SourceKind.HASH: Cause.HASH,
     SourceKind.ADDRESS: Cause.ADDRESS,
     SourceKind.UNINITIALIZED: Cause.MEMORY,

@@ -171,7 +171,7 @@ FIXED = [
     (OPTION, "x = DataLoader(d, in_order=False)", "x = DataLoader(d)"),
     (COMPLETION, "x = Parallel(2, return_as='generator_unordered')(j)", 'x = Parallel(2, return_as="generator")(j)'),
     (
-        COMPLETION,
+        SourceKind.ROW_ORDER,
         "import polars as pl\nx = pl.scan_csv(p).unique(subset='a').collect()",
         "import polars as pl\nx = pl.scan_csv(p).unique(subset='a', maintain_order=True).collect()",
     ),
