@@ -6,6 +6,7 @@ digits are understood once. Of many lines, digests are added up, so that their o
 """
 
 import hashlib
+import itertools
 import math
 import re
 import struct
@@ -181,6 +182,7 @@ _MANY = 3
 _LINKS = frozenset(
     ("to", "of", "from", "and", "vs", "at", "is", "or", "by", "was", "are", "be", "the", "a", "an", "versus")
 )
+_STATISTICS = frozenset(("mean", "avg", "average", "median", "std", "stdev", "sd", "min", "max"))
 _INTERVAL = frozenset(("ci", "confidence", "credible", "interval", "hdi", "hpd"))
 """What an interval is called, which is of what stands before it."""
 
@@ -509,6 +511,12 @@ def _label(before: str, previous: str, depth: int) -> str:
     words = [word for word in label.split() if any(map(str.isalpha, word)) and word != "N/A"][-6:]
     if words and previous and all(word.lower().strip(_OPENERS) in _INTERVAL for word in words):
         return previous
+    if words and previous and all(word.lower() in _STATISTICS for word in words):
+        whose = previous.split()
+        if whose[-1].lower() in _STATISTICS or before.strip().startswith(
+            "("
+        ):  # latency mean 1 std 2; latency 1 (std 2)
+            return " ".join([*itertools.takewhile(lambda word: word.lower() not in _STATISTICS, whose), *words])
     if all(word.lower() in _LINKS for word in words):
         follows = before.strip()
         if _AFTER_COUNT.fullmatch(follows):

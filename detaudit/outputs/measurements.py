@@ -480,6 +480,8 @@ def _of_words(key: list[str]) -> Meaning:
     meaning = _rate(key) or _per(key)
     if meaning is not None:
         return meaning
+    if key[-1] == "age" and key[-2:-1] and key[-2] in _FILES_OF_RUNS:
+        return Meaning(_Of.DURATION)
     if key[-2:] in (["load", "average"], ["load", "avg"]):
         return Meaning(_Of.AMOUNT)
     if key == ["t"]:
@@ -495,6 +497,9 @@ def _of_words(key: list[str]) -> Meaning:
     if key[:2] == ["since", "start"] or {"ctx", "switches"} <= known or {"context", "switches"} <= known:
         return Meaning(_Of.DURATION if "since" in known else _Of.AMOUNT)
     return meaning or (_DATA if known & _OF_DATA or (known & _ESTIMATED and known & _STATISTICS) else RESULT)
+
+
+_FILES_OF_RUNS = _words("checkpoint checkpoints ckpt snapshot file lock cache log backup")
 
 
 def _owner(key: list[str]) -> str:
@@ -877,6 +882,8 @@ ANY_RUN = RunFacts(started=0.0, ended=0.0)
 def array_role(name: str, least: float, most: float, facts: RunFacts) -> Role:
     """Return what a whole array or column of numbers is, by its name and its least and largest element."""
     meaning = meaning_of(name)
+    if (least % 1 or most % 1) and is_clock(least, facts) and is_clock(most, facts):
+        return Role.MEASUREMENT
     if meaning.of in (_Of.NOTHING, _Of.RESULT, _Of.NAME) or not (math.isfinite(least) and math.isfinite(most)):
         return Role.RESULT
     if meaning.of is _Of.NUMBER:

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import itertools
 import math
 import os
 import re
@@ -72,6 +73,9 @@ _OUTPUT_OF_JOBS = frozenset(
 _SAY_NOTHING = frozenset(
     ["out", "output", "outputs", "stdout", "stderr", "log", "logs", "tmp", "temp", "file", "text", "printed", "print"]
 )
+_OF_PROCESS = re.compile(r"(?:\b|_)pids?$", re.IGNORECASE)
+_MOST_PROCESSES = 8
+_MOST_MOMENTS = 10_000
 _BLOCK = re.compile(r": values [\d,]+ to [\d,]+$")
 _DIGITS = re.compile(r"\d+")
 _ORDER = {role: index for index, role in enumerate(Role)}
@@ -281,9 +285,9 @@ class _Values:
                 msgspec.structs.replace(value, role=Role.OPEN) if LINE.fullmatch(value.name) else value
                 for value in self._values
             ]
-        if too_long := self._too_long():
+        if unlike := self._too_long() | self._too_many():
             self._values = [
-                msgspec.structs.replace(one, role=Role.OPEN) if one.name in too_long else one for one in self._values
+                msgspec.structs.replace(one, role=Role.OPEN) if one.name in unlike else one for one in self._values
             ]
         rest = [
             Value(f"{name} ({_REST})".strip(), one.digest.hexdigest()[:32], one.role(self._of(name), self._facts, role))
@@ -308,6 +312,16 @@ class _Values:
             if sum(number for _, number in column) > most and column != sorted(column, key=lambda one: one[1])
             for name, _ in column
         )
+
+    def _too_many(self) -> frozenset[str]:
+        """Return the names of numbers of processes of which a run has not so many, and knows none: of participants."""
+        columns: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for value in self._values:
+            if value.role is Role.IDENTIFIER and value.shown.isdecimal() and _OF_PROCESS.search(value.name):
+                columns[_series(value.name)][value.name] = value.shown
+        own = {str(pid) for pid in self._facts.pids}
+        many = (one for one in columns.values() if len({*one.values()}) > _MOST_PROCESSES)
+        return frozenset(itertools.chain.from_iterable(one for one in many if own.isdisjoint(one.values())))
 
     def add(self, part: Part, data: Digested) -> None:
         """Take the next part, after its pieces were read."""
@@ -369,8 +383,10 @@ class _Values:
         """Return whether the name of an array lets its elements be a measurement."""
         if part.dtype in ("", NUMBER, TEXT) or is_generator(part):
             return False
+        if part.dtype.endswith("f8") and math.prod(part.shape) <= _MOST_MOMENTS:
+            return True  # they may be of time.time()
         name = self._of(part.name)
-        samples = (0.0, 1.0, self._facts.started)
+        samples = (0.0, 1.0, float(math.floor(self._facts.started)))
         return any(measurements.array_role(name, one, one, self._facts) is not Role.RESULT for one in samples)
 
     def _of(self, name: str) -> str:

@@ -20,6 +20,7 @@ FACTS = RunFacts(
 )
 
 MEASUREMENTS = """
+checkpoint age|0.3s
 ips|12.3 images/s
 gpu.utilization|45
 swap|512.5 MB
@@ -309,6 +310,7 @@ quux_duration|3.1
 """
 
 RESULTS = """
+patient age|0.3
 eta2|0.31
 partial_eta_squared|0.31
 run_id|0.5

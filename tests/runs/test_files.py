@@ -350,3 +350,24 @@ def test_durations_that_no_run_had_the_time_for_may_be_results(tmp_path: Path) -
     assert roles("epochs.csv", "duration", [0.5, 0.25, 0.75]) == {Role.MEASUREMENT}
     assert roles("log.csv", "time", sorted(long)) == {Role.MEASUREMENT}
     assert roles("simulated.csv", "duration", [0.5, 0.25]) == {Role.OPEN}
+
+
+def test_more_numbers_of_processes_than_a_run_has_may_be_of_participants(tmp_path: Path) -> None:
+    def roles(count: int, pids: set[int]) -> set[Role]:
+        path = tmp_path / "review.csv"
+        path.write_text("\n".join(["pid,site", *(f"{1000 + 3 * n},A" for n in range(count))]))
+        facts = RunFacts(started=0.0, ended=8.0, pids=frozenset(pids))
+        return {one.role for one in read(path, path.name, facts).values if one.name.endswith("pid")}
+
+    assert roles(20, {77}) == {Role.OPEN}
+    assert roles(20, {1003}) == roles(4, {77}) == {Role.IDENTIFIER}
+
+
+def test_an_array_of_moments_of_the_run_is_a_measurement(tmp_path: Path) -> None:
+    def role_of(*values: float) -> Role:
+        np.save(tmp_path / "stamps.npy", np.array(values))
+        (value,) = read(tmp_path / "stamps.npy", "stamps.npy", RunFacts(started=NOW, ended=NOW + 60)).values
+        return value.role
+
+    assert role_of(NOW + 1.25, NOW + 7.5) is Role.MEASUREMENT
+    assert role_of(NOW + 1.25, NOW + 700.5) is role_of(0.5, 0.25) is Role.RESULT
