@@ -386,6 +386,8 @@ def meaning_of(name: str) -> Meaning:
     if parents and set(parents[-1]) & _CLASS_METRICS and len(key) == 1 and key[0] in UNITS.keys() | {"wall", "clock"}:
         return _DATA
     meaning = _of_words(key)
+    if meaning.is_name and not _CHOSEN.isdisjoint(above_it):
+        return RESULT  # best: run 4
     if meaning.of is _Of.ESTIMATE and above_it and _is_of_runs(above_it):
         return replace(meaning, sure=True)  # iterations[3].remaining_time
     if meaning.alone and not _OF_DATA.isdisjoint(itertools.chain.from_iterable(parents)):

@@ -313,7 +313,8 @@ RESULTS = """
 patient age|0.3
 eta2|0.31
 partial_eta_squared|0.31
-run_id|0.5
+best: run|4
+selected.trial_id|4
 weights_min|0.02
 prices_min|3.2
 volume_min|0.5
