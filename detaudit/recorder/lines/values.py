@@ -241,9 +241,13 @@ _KNOWN = redact.secrets(getattr(sys, "orig_argv", None) or getattr(sys, "argv", 
 """Texts that contain one of these are left out too."""
 
 
+_TABLES = [(library, kind) for library in ("pandas", "polars") for kind in ("DataFrame", "Series")]
+_MOST_COLUMNS = 256
+
+
 def can_change(value: Any) -> bool:
     """Return whether a value can change in place, and can be digested."""
-    return issubclass(type(value), (list, dict, set, bytearray)) or is_array(value)
+    return issubclass(type(value), (list, dict, set, bytearray)) or is_array(value) or _is_table(value)
 
 
 class Values:
@@ -258,6 +262,8 @@ class Values:
         self._left = _MOST_ELEMENTS
         if is_array(value):
             return Description(*self._memory.describe(value), "")
+        if _is_table(value):
+            return Description(*self._table(value), "")
         bag = ""
         if issubclass(type(value), _CONTAINERS):
             parts = list(self._parts(value, 1))
@@ -279,6 +285,8 @@ class Values:
             return _joined(value, self._parts(value, depth + 1)) if depth < _DEPTH else "%s:%d" % (kind, _length(value))
         if is_array(value):
             return self._memory.describe(value)[0]
+        if _is_table(value):
+            return self._table(value)[0]
         if (type(value).__module__, type(value).__name__) in _REPR_IS_VALUE:
             return kind + ":" + repr(value)
         return self._library_token(value) or kind
@@ -292,6 +300,25 @@ class Values:
         if _is(value, "torch.nn", "Module"):
             return _kind(value) + ":" + digest.of_bytes(_encoded("\1".join(self._weights(value, set()))))
         return ""
+
+    def _table(self, value: Any) -> tuple[str, str]:
+        """Return two digests of a table or a column of pandas or Polars, the second ignoring the order of rows."""
+        kind = _kind(value)
+        try:
+            columns = list(_columns(value))
+            described = [self._column(column.to_numpy()) for _, column in columns]
+        except Exception as error:  # of an extension of pandas, or without a library that converts it
+            guard.pass_on(error)
+            return kind, ""
+        names = [str(name) for name, _ in columns]
+        token, bag = (digest.of_bytes(_encoded("\1".join([*names, *[one[at] for one in described]]))) for at in (0, 1))
+        return kind + ":" + token, bag if all([one[1] for one in described]) else ""
+
+    def _column(self, array: Any) -> tuple[str, str]:
+        if not array.dtype.hasobject:
+            return self._memory.describe(array)
+        parts = [self._token(item, 1) for item in array[: max(0, self._left)].tolist()]
+        return _joined(parts, parts), "%d:%016x" % (len(parts), sum([_word(part) for part in parts]) % 2**64)
 
     def _weights(self, module: Any, seen: set[int]) -> Iterator[str]:
         """Yield the weights and buffers of a module without calling its methods, which may be user code."""
@@ -326,6 +353,25 @@ def _kind(value: Any) -> str:
 
 def _is(value: Any, module: str, name: str) -> bool:
     return issubclass(type(value), getattr(sys.modules.get(module), name, ()))
+
+
+def _is_table(value: Any) -> bool:
+    """Return whether a value is a table or a column of pandas or Polars, and not of a subclass."""
+    return any([type(value) is getattr(sys.modules.get(library), kind, None) for library, kind in _TABLES])
+
+
+def _columns(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the columns of a table, or a column itself, with their names; first those that pandas names rows by."""
+    of_pandas = type(value).__module__.startswith("pandas")
+    if of_pandas:
+        yield "index", value.index
+    if type(value).__name__ == "Series":
+        yield value.name, value
+    elif of_pandas:
+        for at, name in enumerate(value.columns[:_MOST_COLUMNS]):
+            yield name, value.iloc[:, at]
+    else:
+        yield from zip(value.columns[:_MOST_COLUMNS], value.get_columns())
 
 
 def _plain(value: Any) -> str:

@@ -313,6 +313,26 @@ def test_arrays_are_described_by_their_bytes() -> None:
     assert describe("x", np.float32(1)).digest != describe("x", np.float32(2)).digest
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_are_described_by_their_columns(library: str) -> None:
+    module = pytest.importorskip(library)
+    describe = Values().describe
+
+    def table(*rows: tuple[float, str | None]) -> Any:
+        return module.DataFrame({"x": [x for x, _ in rows], "name": [name for _, name in rows]})
+
+    x = table((0.5, "a"), (1.5, None))
+    turned = table((1.5, None), (0.5, "a"))
+    assert describe("x", x) == describe("x", table((0.5, "a"), (1.5, None)))
+    assert describe("x", x).digest != describe("x", turned).digest
+    assert describe("x", x).bag == describe("x", turned).bag
+    for other in (table((0.5, "a"), (1.5, "b")), table((0.5, "a"), (1.25, None))):
+        assert describe("x", x).digest != describe("x", other).digest
+        assert describe("x", x).bag != describe("x", other).bag
+    assert describe("x", x["name"]).digest != describe("x", turned["name"]).digest
+    assert describe("x", [x]).digest != describe("x", [turned]).digest
+
+
 def test_tensors_are_read_without_an_operation() -> None:
     seen = []
 
