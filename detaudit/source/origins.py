@@ -55,13 +55,26 @@ def origins(text: bytes, line: int) -> Iterator[Origin]:
         waiting.extend(code.made_of(expression))
 
 
+def handed_over(text: bytes, line: int) -> Iterator[range]:
+    """Yield the lines of the functions that a line gives to another, which may run them elsewhere. Raises SyntaxError.
+
+    So does ``pool.map(simulate, cases)``.
+    """
+    code = _Code(SourceText.of(text))
+    calls = (node for one in code.used_at(line) for node in ast.walk(one) if isinstance(node, ast.Call))
+    for call in calls:
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+            for function in code.functions.get(argument.id, ()) if isinstance(argument, ast.Name) else ():
+                yield range(function.lineno, (function.end_lineno or function.lineno) + 1)
+
+
 class _Code:
     """A source text, with the expressions that each name of a scope is made of, also by loops and in place."""
 
     def __init__(self, page: SourceText) -> None:
         self.page, self._tree, self._scope = page, page.reader.tree, page.reader.scope
         self._bound: dict[tuple[ast.AST, str], list[ast.expr]] = {}
-        self._functions: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
+        self.functions: dict[str, list[ast.FunctionDef | ast.AsyncFunctionDef]] = {}
         self._calls: dict[str, list[ast.Call]] = {}
         for node in ast.walk(self._tree):
             self._read(node)
@@ -79,7 +92,7 @@ class _Code:
             case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
                 self._bind([target], value)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                self._functions.setdefault(name, []).append(node)
+                self.functions.setdefault(name, []).append(node)
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
                 self._calls.setdefault(name, []).append(node)
             case _:
@@ -132,7 +145,7 @@ class _Code:
             scope = self._scope(scope)
 
     def _returned(self, call: ast.Call) -> Iterator[ast.expr]:
-        for function in self._functions.get(last(call.func), ()):
+        for function in self.functions.get(last(call.func), ()):
             for node in ast.walk(function):
                 if isinstance(node, ast.Return | ast.Yield) and node.value is not None:
                     yield node.value

@@ -106,6 +106,13 @@ class UserCode:
         except (OSError, SyntaxError, ValueError, RecursionError):
             return ()
 
+    def handed_over(self, file: str, line: int) -> tuple[range, ...]:
+        """Return the lines of the functions that a line gives to another; nothing if it cannot be read."""
+        try:
+            return tuple(origins.handed_over(code_of(self.root / file), line))
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            return ()
+
     def suspect(self, file: str, origin: Origin) -> Source | None:
         """Return what the code of an expression shows that introduces a value that may differ, None if nothing."""
         for line, kind, call in randomness.scanned(self.root / file):
@@ -217,6 +224,12 @@ class CulpritContext:
     def at(self, file: str, line: int) -> Source | None:
         """Return what a line is known to do, None if that is nothing."""
         return next((one for one in self.sources if (one.file, one.line) == (file, line)), None)
+
+    def run_elsewhere(self, file: str, line: int) -> Source | None:
+        """Return what is known of the functions that a line gives to another, as to the processes of a pool."""
+        lines = self.code.handed_over(file, line)
+        observed = (one for one in self.sources if one.file == file and not one.suspect)
+        return next((one for one in observed if any(one.line in these for these in lines)), None)
 
 
 def blame_source(source: Source, code: UserCode, fixes: Remedies) -> Attribution:
@@ -441,7 +454,7 @@ def of_variable(first: Differing, differs: Difference, known: CulpritContext) ->
     """Return the culprit behind the first variable that differs."""
     one = first.one
     file = known.code.display(one.file)
-    source = known.at(file, one.line)
+    source = known.at(file, one.line) or known.run_elsewhere(file, one.line)
     if source is not None:
         return of_source(source, differs, known)
     texts = tuple(side.text if side else "" for side in (first.a, first.b))

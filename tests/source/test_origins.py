@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from detaudit.source.origins import origins
+from detaudit.source.origins import handed_over, origins
 
 
 def lines(code: str, at: int) -> list[int]:
@@ -63,6 +63,18 @@ def test_values_of_the_system(call: str) -> None:
 def test_only_the_head_of_a_block_belongs_to_its_line() -> None:
     code = "import time\nwhile running:\n    use(time.time())\n"
     assert system_values(code, 2) == []
+
+
+@pytest.mark.parametrize(
+    "call", ["pool.map(draw, [1])", "run(partial(draw, 1))", "Process(target=draw)", "a = f(x, draw)"]
+)
+def test_a_function_that_is_handed_over(call: str) -> None:
+    code = f"def draw(i):\n    x = i\n    return x\ndef other(): pass\n{call}\n"
+    assert list(handed_over(code.encode(), 5)) == [range(1, 4)]
+
+
+def test_a_function_that_is_called_is_not_handed_over() -> None:
+    assert not list(handed_over(b"def draw(i):\n    return i\nx = draw(f(1)) + len(draw.__name__)\n", 3))
 
 
 def test_a_name_bound_to_itself_ends() -> None:

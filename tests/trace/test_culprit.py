@@ -187,6 +187,14 @@ def test_a_variable_on_a_line_that_is_known_to_introduce_it(tmp_path: Path) -> N
     assert flags(made) == ["python-sorted-listings"]
 
 
+def test_a_variable_that_a_function_returned_which_ran_elsewhere(tmp_path: Path) -> None:
+    """What a worker of a pool runs is traced in no line, and its draws are known."""
+    context = known(tmp_path, draws := source(2, SourceKind.UNSEEDED, "numpy.random.normal"), NUMPY)
+    (tmp_path / "train.py").write_text("def draw(i):\n    return np.random.normal()\n\n\nloss = pool.map(draw, [1])\n")
+    differing = Differing(assigned(tmp_path, "0.5"), assigned(tmp_path, "0.25"))
+    assert culprit.of_variable(differing, DIFFERS, context) == culprit.of_source(draws, DIFFERS, context)
+
+
 def test_two_runs_that_took_different_paths(tmp_path: Path) -> None:
     file = str(tmp_path / "train.py")
     fork = Fork("MainThread", 7, last=CodeLine(file, 5), a=CodeLine(file, 3), b=None)
