@@ -250,7 +250,7 @@ _TEXTS = {
     SourceKind.SET_ORDER: "iterates over a set: its order depends on PYTHONHASHSEED if it holds strings",
     SourceKind.OBJECT_SET_ORDER: "iterates over a set: its order depends on memory addresses if it holds objects",
     SourceKind.ROW_ORDER: "calls {call}() of Polars, which returns rows in no fixed order without maintain_order=True",
-    SourceKind.HASH: "calls hash(), which depends on PYTHONHASHSEED for strings",
+    SourceKind.HASH: "calls hash(), which depends on PYTHONHASHSEED for strings, on addresses for most objects",
     SourceKind.ADDRESS: "uses id(), a memory address that changes in every run",
     SourceKind.UNINITIALIZED: "calls {call}(), which returns uninitialized memory",
     SourceKind.RACING_OPERATION: "runs {call}, which is known to race",

@@ -203,7 +203,7 @@ _FINISHED = re.compile(
 )
 _WITHIN = re.compile(r"(?:^|\s)(?:in|after)$", re.IGNORECASE)
 _SPREAD = re.compile(r"\s?(?:±|\+/?-)\s?")
-_COUNTED = re.compile(r"\s[^\W\d_]{2,}")
+_COUNTED = re.compile(r"\s(?!(?:in|on|so|for|at|and|to|total|overall)\b)[^\W\d_]{2,}")
 MASK_64 = 2**64 - 1
 Sums = tuple[int, int, int]
 """Of the digests of lines: of their words, of their results, and of what may be a result."""
@@ -444,6 +444,8 @@ _GAP = re.compile(r"\s{2,}")
 
 def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, line: str) -> _Slot:
     if kind != NUMBERS:
+        if match.lastgroup == "named_date" and measurements.is_digest(label):
+            label = ""  # (seed=3, Mon Nov 30 16:06:41 2026)
         of_caption = kind == "clock" and _CAPTION.match(line) is not None
         return _Slot(start, end, kind, label, meaning_of(label) if label else NOTHING, result=of_caption)
     if match["digits"] is None:
@@ -484,8 +486,13 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
     return _Slot(start, end, kind, label, meaning, digits, scale, is_integer, counter, count, result, seconds)
 
 
+_TOOK = re.compile(r"(?:^|\s)(?:took|takes?)$", re.IGNORECASE)
+
+
 def _meaning(label: str, counted: bool) -> Meaning:
     """Return what a label says, which may be the end of a sentence; ``counted``: what follows is what there are of."""
+    if counted and _TOOK.search(label):
+        return RESULT  # took 36 iterations
     if match := _WITHIN.search(label):
         if counted:
             return RESULT  # converged after 23 iterations

@@ -223,6 +223,9 @@ _QUANTITIES = _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _BYTES | _
 _CHOSEN = _words("best worst top selected chosen winner winning predicted recommended cause")
 """What makes the name or a number of a run a result: ``best_run_name``."""
 
+_OF_FLOWS = _words("src dst source destination")
+"""What the two ends of a connection are called in data of networks."""
+
 _NAMES_OF_RUN = _words(
     "cells run session experiment exp job trace request task worker actor container pod study artifact"
 )
@@ -703,8 +706,8 @@ def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
     last = key[-1]
     if last in _COUNTED_BY_MACHINE:
         return Meaning(_Of.AMOUNT)
-    if not _CHOSEN.isdisjoint(key):
-        return None  # predicted_port
+    if not _CHOSEN.isdisjoint(key) or not _OF_FLOWS.isdisjoint(key):
+        return None  # predicted_port, dst_port
     if last in _NUMBER_OF_RUN - _COUNTED_OF_RUN or (
         last in ("id", "ident", "number", "num", "no") and len(key) > 1 and key[-2] in _NUMBER_OF_RUN
     ):

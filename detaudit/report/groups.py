@@ -388,7 +388,8 @@ def verdict_sentence(group: Group) -> str:
             reason = _reason(group) if group.reason else "nothing to compare"
             through = f" through step {group.through:,}" if group.through is not None else ""
             matching = f"; the {group.compared:,} finished runs are bit-identical{through}"
-            return reason + (matching if group.compared > 1 else "")
+            says_more = group.compared > 1 and not isinstance(group.reason, OutputsOpen)  # which says that they match
+            return reason + (matching if says_more else "")
         case Verdict.DETERMINISTIC:
             later = ". Nothing is known of later steps" if group.through is not None else ""
             return f"{every(group.compared, 'run')} are bit-identical{later}"

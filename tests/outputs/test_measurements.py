@@ -314,6 +314,7 @@ patient age|0.3
 eta2|0.31
 partial_eta_squared|0.31
 best: run|4
+dst_port|443
 selected.trial_id|4
 weights_min|0.02
 prices_min|3.2

@@ -100,6 +100,7 @@ ZOO = {
     "bare words": ["Elapsed: 0:00:«12.345¦13.072»", "Total time: «1m 2s¦59s»", "Wall clock «31.25¦30.01»"],
     "meters": ["Epoch: [0][10/100]\tTime  0.«123¦141» ( 0.«23¦31»)\tData 0.«01¦02» (0.«02¦03»)\tLoss 6.9 (6.8)"],
     "logging": ["2025-11-25 08:«12:33,123¦14:33,555» - root - INFO - loss 0.3"],
+    "pycma": ["(3_w,6)-aCMA-ES (mu_w=2.0) in dimension 2 (seed=3, Tue Nov 25 08:«12:33¦14:33» 2025)"],
     "hydra": ["[2025-11-25 08:«12:33,123¦14:33,555»][__main__][INFO] - step 3 loss 0.3"],
     "glog": ["I1125 08:«12:33.123456 1234¦14:33.123456 99321» file.cc:12] hello 0.2"],
     "tensorflow": ["E0000 00:00:«1764058353.046459    1234¦1764058453.362026   99» cuda_dnn.cc:8310] Unable to register"],  # noqa: E501
@@ -244,6 +245,8 @@ def test_a_result_that_differs_among_them_is_found(name: str) -> None:
         ("Best run: adam-deep-3", "Best run: adam-deep-4", OutputKind.WORDS, None),
         ("00:00:01,500 --> 00:00:04,000 a", "00:00:01,500 --> 00:00:04,250 a", OutputKind.VALUE, None),
         ("accuracy 93.2%", "accuracy 93.3%", OutputKind.VALUE, ("93.2%", "93.3%")),
+        ("took 36 iterations to converge", "took 29 iterations to converge", OutputKind.VALUE, ("36", "29")),
+        ("training took 12 of 30 patients", "training took 9 of 30 patients", OutputKind.VALUE, ("12", "9")),
         ("loss mean 0.3 std 0.1", "loss mean 0.3 std 0.2", OutputKind.VALUE, ("0.1", "0.2")),
         ("tensor([0.3, -0.4])", "tensor([0.3, -0.5])", OutputKind.VALUE, ("-0.4", "-0.5")),
         ("0.31", "0.32", OutputKind.AMBIGUOUS, ("0.31", "0.32")),
