@@ -380,11 +380,13 @@ class _Values:
         return shown.replace(measurements.MASK, "…") + (f"#{again}" if again > 1 else "")
 
     def may_be_measured(self, part: Part) -> bool:
-        """Return whether the name of an array lets its elements be a measurement."""
+        """Return whether the elements of an array may be a measurement, by its name or because they may be moments."""
         if part.dtype in ("", NUMBER, TEXT) or is_generator(part):
             return False
-        if part.dtype.endswith("f8") and math.prod(part.shape) <= _MOST_MOMENTS:
-            return True  # they may be of time.time()
+        return (part.dtype[1:3] == "f8" and math.prod(part.shape) <= _MOST_MOMENTS) or self._is_named_so(part)
+
+    def _is_named_so(self, part: Part) -> bool:
+        """Return whether the name of an array lets its elements be a measurement."""
         name = self._of(part.name)
         samples = (0.0, 1.0, float(math.floor(self._facts.started)))
         return any(measurements.array_role(name, one, one, self._facts) is not Role.RESULT for one in samples)
@@ -409,7 +411,7 @@ class _Values:
         if not self.may_be_measured(part):
             return Role.RESULT
         if data.extremes is None:
-            return Role.OPEN
+            return Role.OPEN if self._is_named_so(part) else Role.RESULT
         return measurements.array_role(self._of(part.name), *data.extremes, self._facts)
 
     def _noted(self, name: str, role: Role) -> Role:

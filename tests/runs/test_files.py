@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import pickle
 import random
@@ -370,4 +371,4 @@ def test_an_array_of_moments_of_the_run_is_a_measurement(tmp_path: Path) -> None
         return value.role
 
     assert role_of(NOW + 1.25, NOW + 7.5) is Role.MEASUREMENT
-    assert role_of(NOW + 1.25, NOW + 700.5) is role_of(0.5, 0.25) is Role.RESULT
+    assert role_of(NOW + 1.25, NOW + 700.5) is role_of(0.5, 0.25) is role_of() is role_of(math.nan) is Role.RESULT
