@@ -607,8 +607,10 @@ class GroupInProgress:
             Stage.HYPERPARAMETERS,
             Stage.UPDATE,
         )
-        # If the runs match in what goes into the model, only the order of its weights may be what the code shows.
-        read = self._read_in_code(of_objects=late and Stage.BATCH in stages) if self._processes else ()
+        # If the runs match in what goes into the model, only the order of its weights may be what the code shows; a fit
+        # is also given numbers, such as a random_state.
+        all_goes_in = {Stage.BATCH, Stage.FORWARD} <= {*stages}
+        read = self._read_in_code(of_objects=late and all_goes_in) if self._processes else ()
         lines = {(source.file, source.line) for source in observed}
         found = (*observed, *(source for source in read if (source.file, source.line) not in lines))
         return tuple(sorted(found, key=lambda source: source.names_something))

@@ -325,7 +325,7 @@ CAUSES = {
     LikelyCause.OPTIMIZER: "the optimizer or its hyperparameters",
     LikelyCause.HYPERPARAMETERS: "how the script sets it",
     LikelyCause.RACE: "a race on shared memory",
-    LikelyCause.RANDOM_STATE: "a random_state that is not set",
+    LikelyCause.RANDOM_STATE: "a random_state that is not set or differs",
     LikelyCause.THREADS: "thread timing",
     LikelyCause.CONTROL_FLOW: "control flow that depends on time or data",
     LikelyCause.CODE: "changed code, hyperparameters or data",
