@@ -10,7 +10,7 @@ from detaudit import store, wire
 from detaudit.audit import Auditor
 from detaudit.errors import AuditNotFoundError, StorageError, UsageError
 from detaudit.launch import RunOutcome, RunSpec
-from detaudit.model import Audit, FlagOutcome, Purpose, Run, Stage, Status, Verdict
+from detaudit.model import Audit, FlagOutcome, Purpose, Run, SourceKind, Stage, Status, Verdict
 from detaudit.model.outputs import Compare
 from detaudit.model.problems import (
     Failed,
@@ -326,3 +326,23 @@ def test_matching_losses_alone_are_no_evidence(tmp_path: Path) -> None:
 def test_different_losses_alone_are_proof(tmp_path: Path) -> None:
     result = audit(tmp_path, run(losses_only("a")), run(losses_only("b")), run(losses_only("a")))
     assert result.verdict is Verdict.NONDETERMINISTIC
+
+
+@pytest.mark.parametrize(("of_model", "named"), [(True, []), (False, [SourceKind.HASH])])
+def test_where_all_that_goes_in_matches_the_code_names_no_line_unless_a_fit_is_given_a_number(
+    tmp_path: Path, of_model: bool, named: list[SourceKind]
+) -> None:
+    asked = settings(tmp_path, runs=2)
+    (asked.cwd / "train.py").write_text("model.fit(x, seed=hash(name))\n")
+    read = {"k": "settings", "values": {}, "environ": {}, "files": [str(asked.cwd / "train.py")], "versions": {}}
+
+    def recorded(update: str) -> Script:
+        begin, framework, *lines = training(update)
+        batch = [row(1, "batch", "x")]
+        kept = lines if of_model else [line for line in lines if line.get("stage") != "forward"]
+        return run([begin, framework, read, *batch, *kept])
+
+    (group,) = Auditor(asked, FakeLauncher(recorded("a"), recorded("b")), Observer()).run().groups
+    assert group.first_difference is not None
+    assert group.first_difference.stage is Stage.UPDATE
+    assert [source.kind for source in group.sources] == named
