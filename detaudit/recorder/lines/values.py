@@ -42,8 +42,11 @@ class MemoryDigest:
     def __init__(self) -> None:
         self._digest: Any = None
 
-    def describe(self, value: Any) -> tuple[str, str]:
-        """Return two digests of an array, the second ignoring order; its type and ``""`` if it cannot be read."""
+    def describe(self, value: Any, sort: bool = True) -> tuple[str, str]:
+        """Return two digests of an array, the second ignoring order; its type and ``""`` if it cannot be read.
+
+        Without ``sort``, there is no second one.
+        """
         kind = type(value).__module__ + "." + type(value).__name__
         numpy = sys.modules.get("numpy")
         try:
@@ -54,20 +57,20 @@ class MemoryDigest:
                 self._digest = digest.NumpyDigest(numpy)
             dtype, array = read
             described = "%s:%s[%s]" % (kind, dtype, ",".join([str(size) for size in array.shape]))
-            words, bag = self._words(array, numpy)
+            words, bag = self._words(array, numpy, sort)
         except Exception as error:  # such as for a tensor inside a transform, which has no memory
             guard.pass_on(error)
             return kind, ""
         return described + words, bag
 
-    def _words(self, array: Any, numpy: Any) -> tuple[str, str]:
+    def _words(self, array: Any, numpy: Any, sort: bool) -> tuple[str, str]:
         if array.nbytes > _MOST_BYTES:
             if not array.flags.c_contiguous:
                 return "", ""
             array = array.reshape(-1)[: _MOST_BYTES // array.itemsize]
         flat = numpy.ascontiguousarray(array).reshape(-1)
         words = ":%016x" % self._digest.words(flat)
-        if not 1 < flat.size <= _MOST_SORTED or flat.itemsize not in _WORDS:
+        if not sort or not 1 < flat.size <= _MOST_SORTED or flat.itemsize not in _WORDS:
             return words, ""
         return words, "%d:%016x" % (flat.size, self._digest.words(numpy.sort(flat.view("u%d" % flat.itemsize))))
 
@@ -241,13 +244,16 @@ _KNOWN = redact.secrets(getattr(sys, "orig_argv", None) or getattr(sys, "argv", 
 """Texts that contain one of these are left out too."""
 
 
-_TABLES = [(library, kind) for library in ("pandas", "polars") for kind in ("DataFrame", "Series")]
+_LIBRARIES_OF_TABLES, _TABLES = ("pandas", "polars"), ("DataFrame", "Series")
 _MOST_COLUMNS = 256
+_MOST_WATCHED = 2**16
+"""Elements of a table that is digested before each line that uses it; larger ones, where they are assigned."""
 
 
 def can_change(value: Any) -> bool:
-    """Return whether a value can change in place, and can be digested."""
-    return issubclass(type(value), (list, dict, set, bytearray)) or is_array(value) or _is_table(value)
+    """Return whether a value can change in place, and can be digested in little time."""
+    plain = issubclass(type(value), (list, dict, set, bytearray)) or is_array(value)
+    return plain or (_is_table(value) and _size(value) <= _MOST_WATCHED)
 
 
 class Values:
@@ -305,8 +311,8 @@ class Values:
         """Return two digests of a table or a column of pandas or Polars, the second ignoring the order of rows."""
         kind = _kind(value)
         try:
-            columns = list(_columns(value))
-            described = [self._column(column.to_numpy()) for _, column in columns]
+            columns, sort = list(_columns(value)), _size(value) <= _MOST_SORTED
+            described = [self._column(column.to_numpy(), sort) for _, column in columns]
         except Exception as error:  # of an extension of pandas, or without a library that converts it
             guard.pass_on(error)
             return kind, ""
@@ -314,9 +320,9 @@ class Values:
         token, bag = (digest.of_bytes(_encoded("\1".join([*names, *[one[at] for one in described]]))) for at in (0, 1))
         return kind + ":" + token, bag if all([one[1] for one in described]) else ""
 
-    def _column(self, array: Any) -> tuple[str, str]:
+    def _column(self, array: Any, sort: bool) -> tuple[str, str]:
         if not array.dtype.hasobject:
-            return self._memory.describe(array)
+            return self._memory.describe(array, sort)
         parts = [self._token(item, 1) for item in array[: max(0, self._left)].tolist()]
         return _joined(parts, parts), "%d:%016x" % (len(parts), sum([_word(part) for part in parts]) % 2**64)
 
@@ -357,7 +363,14 @@ def _is(value: Any, module: str, name: str) -> bool:
 
 def _is_table(value: Any) -> bool:
     """Return whether a value is a table or a column of pandas or Polars, and not of a subclass."""
-    return any([type(value) is getattr(sys.modules.get(library), kind, None) for library, kind in _TABLES])
+    kind = type(value)
+    library = kind.__module__.partition(".")[0]
+    known = library in _LIBRARIES_OF_TABLES and kind.__name__ in _TABLES
+    return known and kind is getattr(sys.modules.get(library), kind.__name__, None)
+
+
+def _size(table: Any) -> int:
+    return int(table.shape[0]) * int(table.shape[-1] if len(table.shape) > 1 else 1)
 
 
 def _columns(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from detaudit.recorder.lines import tracer
-from detaudit.recorder.lines.values import Values
+from detaudit.recorder.lines.values import Values, can_change
 from detaudit.recorder.process import frames
 from detaudit.recorder.process.log import encode
 from detaudit.trace.lines import assignments, fork, watched
@@ -331,6 +331,10 @@ def test_tables_are_described_by_their_columns(library: str) -> None:
         assert describe("x", x).bag != describe("x", other).bag
     assert describe("x", x["name"]).digest != describe("x", turned["name"]).digest
     assert describe("x", [x]).digest != describe("x", [turned]).digest
+    large, other = (table(*[(at / 2, "a")] * 40_000) for at in (1, 2))
+    assert can_change(x)
+    assert not can_change(large), "it would take long before each line"
+    assert describe("x", large).digest != describe("x", other).digest
 
 
 def test_tensors_are_read_without_an_operation() -> None:
