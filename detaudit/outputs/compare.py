@@ -93,9 +93,9 @@ def _files(a: Outputs, b: Outputs, guesses: Sequence[frozenset[int]]) -> Iterato
 
 
 _DECIMAL = re.compile(r"(?<![\d.])\d+\.\d+(?!\.?\d)(?:(?:ms|s|secs?|min|h)(?![A-Za-z]))?")
-_SCORE = re.compile(  # two digits at least: fewer may count files
+_SCORE = re.compile(  # two digits at least, as fewer may count files; eight may be a date
     r"(?<![a-z])(?:acc|accuracy|au?roc|auc|m?iou|dice|f1|precision|recall|loss|score|[rm]+se|mae|mape|r2|ppl|perplexity"
-    r"|[wc]er|bleu|psnr|ssim|fid|reward)[-_=@]?(\d{2,})(?![\d.]*\d)",
+    r"|[wc]er|bleu|psnr|ssim|fid|reward)[-_=@]?(\d{2,6})(?![\d.]*\d)",
     re.IGNORECASE,
 )
 

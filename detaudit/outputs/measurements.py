@@ -396,7 +396,7 @@ def meaning_of(name: str) -> Meaning:
     if meaning.alone and not _OF_DATA.isdisjoint(itertools.chain.from_iterable(parents)):
         return replace(meaning, sure=False)  # simulated_cohort.duration
     of_meter = meaning.of is _Of.AMOUNT and not _METER.isdisjoint(key) and _PARTS.isdisjoint(key)
-    if len(key) == 1 and key[0] in _ALSO_STATISTICS and not parents:
+    if len(key) == 1 and key[0] in _ALSO_STATISTICS and (_PARTS | _MONITORS | _MEMORY).isdisjoint(above_it):
         return replace(meaning, sure=False)
     if of_meter and parents and _are_unknown(parents[-1]):
         return replace(meaning, sure=False)  # codebook.utilization
@@ -504,7 +504,7 @@ def _of_words(key: list[str]) -> Meaning:
     return meaning or (_DATA if known & _OF_DATA or (known & _ESTIMATED and known & _STATISTICS) else RESULT)
 
 
-_FILES_OF_RUNS = _words("checkpoint checkpoints ckpt snapshot file lock cache log backup")
+_FILES_OF_RUNS = _words("checkpoint checkpoints ckpt snapshot file lock cache backup")
 
 
 def _owner(key: list[str]) -> str:

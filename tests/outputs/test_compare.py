@@ -242,6 +242,7 @@ def test_a_step_with_the_number_of_the_process_in_each_line_is_a_step(tmp_path: 
         ("e03-f1=81-loss=0.5.pt", "e03-f1=80-loss=0.5.pt", OutputKind.VALUE),
         ("loss_1.png", "loss_2.png", None),  # it may count
         ("tracer_10.json", "tracer_11.json", None),
+        ("loss_20251124.csv", "loss_20251125.csv", None),
         ("score_20251124_160001.csv", "score_20251124_160003.csv", None),
         ("run_3.2s/a.csv", "run_3.4s/a.csv", None),
         ("train_time=3.2.json", "train_time=3.4.json", None),

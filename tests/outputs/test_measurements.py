@@ -23,6 +23,7 @@ MEASUREMENTS = """
 checkpoint age|0.3s
 ips|12.3 images/s
 gpu.utilization|45
+system.disk|45
 swap|512.5 MB
 peak_time_s|1.25
 function augment, self_ms|4.1
@@ -277,6 +278,7 @@ modified duration|1.58
 time to peak|1.25
 time value|1.25
 swap|0.031
+results.disk|0.88
 PSS|12.5
 timing/val_loss|0.2542
 pred_time|0.25
@@ -315,6 +317,7 @@ eta2|0.31
 partial_eta_squared|0.31
 best: run|4
 dst_port|443
+log_age|3.4
 selected.trial_id|4
 weights_min|0.02
 prices_min|3.2
