@@ -517,7 +517,7 @@ def _label(before: str, previous: str, depth: int) -> str:
     label = _DELIMITER.split(text)[-1].strip(" -+*#>")
     words = [word for word in label.split() if any(map(str.isalpha, word)) and word != "N/A"][-6:]
     if words and previous and all(word.lower().strip(_OPENERS) in _INTERVAL for word in words):
-        return previous
+        return " ".join([previous, *words]) if meaning_of(previous).is_result else previous
     if words and previous and all(word.lower() in _STATISTICS for word in words):
         whose = previous.split()
         if whose[-1].lower() in _STATISTICS or before.strip().startswith(
@@ -528,6 +528,8 @@ def _label(before: str, previous: str, depth: int) -> str:
         follows = before.strip()
         if _AFTER_COUNT.fullmatch(follows):
             return previous
+        if not follows and previous.lower().endswith("load average"):
+            return previous  # load average: 2.81 2.50 2.11
         inherits = bool(words) or follows in ("±", "+/-", "/", "->", "→", "..", "-") or follows.startswith(("(", "±"))
         return previous if inherits or (depth > 0 and follows in (",", "")) or before in ("", "/") else ""
     return " ".join(words)

@@ -106,6 +106,7 @@ ZOO = {
     "tensorflow": ["E0000 00:00:«1764058353.046459    1234¦1764058453.362026   99» cuda_dnn.cc:8310] Unable to register"],  # noqa: E501
     "epoch prefix": ["«1764058353.135¦1764058455.12» step 3 loss 0.3", "[«1764058353.135¦1764058455.12»] [x] hello"],
     "stamp": ["«20251125_081233¦20251125_081433» started", "load average: («13.9¦12.1», «1.5¦2.5»)"],
+    "load": ["load average: «2.81¦1.5» «2.50¦1.2» «2.11¦0.9»"],
     "nccl": ["«node17:1234:5678¦node18:99:104» [0] NCCL INFO Bootstrap : Using eth0"],
     "loguru": ["2025-11-25 08:«12:33.123¦14:33.555» | INFO     | __main__:train:12 - loss 0.3"],
     "structlog": ["2025-11-25 08:«12:33¦14:33» [info     ] step                           loss=0.3 step=1"],
@@ -245,6 +246,7 @@ def test_a_result_that_differs_among_them_is_found(name: str) -> None:
         ("Best run: adam-deep-3", "Best run: adam-deep-4", OutputKind.WORDS, None),
         ("00:00:01,500 --> 00:00:04,000 a", "00:00:01,500 --> 00:00:04,250 a", OutputKind.VALUE, None),
         ("accuracy 93.2%", "accuracy 93.3%", OutputKind.VALUE, ("93.2%", "93.3%")),
+        ("AUC 0.99 (95% CI 0.97-0.99)", "AUC 0.99 (95% CI 0.98-0.99)", OutputKind.VALUE, ("0.97", "0.98")),
         ("took 36 iterations to converge", "took 29 iterations to converge", OutputKind.VALUE, ("36", "29")),
         ("training took 12 of 30 patients", "training took 9 of 30 patients", OutputKind.VALUE, ("12", "9")),
         ("loss mean 0.3 std 0.1", "loss mean 0.3 std 0.2", OutputKind.VALUE, ("0.1", "0.2")),
