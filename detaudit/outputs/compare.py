@@ -100,6 +100,12 @@ _SCORE = re.compile(  # two digits at least, as fewer may count files; eight may
 )
 
 
+def _numbers(name: str) -> list[tuple[str, int]]:
+    """Return the decimals in a name, then its scores, each with where it starts."""
+    decimals = [(match[0], match.start()) for match in _DECIMAL.finditer(name)]
+    return decimals + [(match[1], match.start(1)) for match in _SCORE.finditer(name)]
+
+
 def _by_name(a: tuple[str, RunFacts | None], b: tuple[str, RunFacts | None]) -> Iterator[OutputDifference]:
     """Yield that two files, which are compared, have different results in their names: m.03-0.5523.npz, acc_97.pt.
 
@@ -107,17 +113,13 @@ def _by_name(a: tuple[str, RunFacts | None], b: tuple[str, RunFacts | None]) -> 
     """
     (name, ours), (_, theirs) = a, b
     first, second = (path if facts is None else masked(path, facts) for path, facts in (a, b))
-    found = ([*_DECIMAL.finditer(one), *_SCORE.finditer(one)] for one in (first, second))
-    for mine, yours in zip(*found, strict=False):
-        values = mine[mine.lastindex or 0], yours[yours.lastindex or 0]
-        if values[0] != values[1]:
-            label = first[: mine.start(mine.lastindex or 0)]
-            roles = {
-                role(label, one, facts) for one, facts in zip(values, (ours, theirs), strict=True) if facts is not None
-            }
+    for (mine, start), (yours, _) in zip(_numbers(first), _numbers(second), strict=False):
+        if mine != yours:
+            label = first[:start]
+            roles = {role(label, one, facts) for one, facts in ((mine, ours), (yours, theirs)) if facts is not None}
             if roles & {Role.RESULT, Role.OPEN}:
                 kind = OutputKind.AMBIGUOUS if Role.OPEN in roles else OutputKind.VALUE
-                yield OutputDifference(path=name, kind=kind, at="name", values=values)
+                yield OutputDifference(path=name, kind=kind, at="name", values=(mine, yours))
                 return
 
 

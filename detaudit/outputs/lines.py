@@ -520,9 +520,8 @@ def _label(before: str, previous: str, depth: int) -> str:
         return " ".join([previous, *words]) if meaning_of(previous).is_result else previous
     if words and previous and all(word.lower() in _STATISTICS for word in words):
         whose = previous.split()
-        if whose[-1].lower() in _STATISTICS or before.strip().startswith(
-            "("
-        ):  # latency mean 1 std 2; latency 1 (std 2)
+        # latency mean 1 std 2; latency 1 (std 2)
+        if whose[-1].lower() in _STATISTICS or before.strip().startswith("("):
             return " ".join([*itertools.takewhile(lambda word: word.lower() not in _STATISTICS, whose), *words])
     if all(word.lower() in _LINKS for word in words):
         follows = before.strip()

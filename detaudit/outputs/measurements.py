@@ -396,7 +396,7 @@ def meaning_of(name: str) -> Meaning:
     if meaning.alone and not _OF_DATA.isdisjoint(itertools.chain.from_iterable(parents)):
         return replace(meaning, sure=False)  # simulated_cohort.duration
     of_meter = meaning.of is _Of.AMOUNT and not _METER.isdisjoint(key) and _PARTS.isdisjoint(key)
-    if len(key) == 1 and key[0] in _ALSO_STATISTICS and (_PARTS | _MONITORS | _MEMORY).isdisjoint(above_it):
+    if len(key) == 1 and key[0] in _ALSO_STATISTICS and (_PARTS | _MONITORS | _QUANTITIES).isdisjoint(above_it):
         return replace(meaning, sure=False)
     if of_meter and parents and _are_unknown(parents[-1]):
         return replace(meaning, sure=False)  # codebook.utilization
@@ -683,7 +683,8 @@ def _of_clock(head: str, others: list[str], units: tuple[float, ...]) -> Meaning
         meaning = replace(meaning, summed=True)
     if head == "spent" and others and set(others) <= _NEUTRAL - _CLOCK - UNITS.keys():
         return replace(meaning, sure=False)  # total_spent may be money
-    if others in (["ratio"], ["peak"], ["value"]) or (head == "duration" and {"effective", "modified"} & set(others)):
+    of_data = {"time": (["ratio"], ["peak"], ["value"]), "duration": (["effective"], ["modified"])}
+    if others in of_data.get(head, ()):
         return replace(meaning, sure=False)  # a time ratio, a time to peak, a modified duration
     owners = set(others) - _NEUTRAL - UNITS.keys()
     if owners and owners <= _ALSO_SIMULATED:
@@ -706,7 +707,7 @@ def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
     last = key[-1]
     if last in _COUNTED_BY_MACHINE:
         return Meaning(_Of.AMOUNT)
-    if not _CHOSEN.isdisjoint(key) or not _OF_FLOWS.isdisjoint(key):
+    if not _CHOSEN.isdisjoint(key) or (last == "port" and not _OF_FLOWS.isdisjoint(key)):
         return None  # predicted_port, dst_port
     if last in _NUMBER_OF_RUN - _COUNTED_OF_RUN or (
         last in ("id", "ident", "number", "num", "no") and len(key) > 1 and key[-2] in _NUMBER_OF_RUN

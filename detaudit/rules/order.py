@@ -7,7 +7,7 @@ from detaudit.model import SourceKind
 from detaudit.rules.calls import fixed, with_keyword, without
 from detaudit.rules.rule import UNSAFE, Fix, Rule
 from detaudit.source.machine_reads import is_listing
-from detaudit.source.randomness import waiting
+from detaudit.source.randomness import in_any_order, waiting
 from detaudit.source.text import SourceText, TextEdit, argument_of, given_otherwise, last
 
 _LISTS = {"listdir", "glob.glob"}
@@ -356,9 +356,8 @@ class RowOrder(Rule):
 
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
         match node:
-            case ast.Call(func=ast.Attribute(attr="group_by" | "unique", value=value)):
-                said = argument_of(node, "maintain_order") is not None or not page.is_made_by(value, "polars")
-                return None if said else fixed(with_keyword(page, node, "maintain_order", "True"))
+            case ast.Call(func=ast.Attribute(value=value)) if in_any_order(node) and page.is_made_by(value, "polars"):
+                return fixed(with_keyword(page, node, "maintain_order", "True"))
             case _:
                 return None
 

@@ -379,7 +379,7 @@ OF_TEXTS = "str"
 _BUILTINS = {"hash": HASH, "id": ID}
 
 Found = tuple[int, SourceKind, str]
-"""The line, one of the five kinds, and for UNSEEDED and UNINITIALIZED what is called, for a set OF_TEXTS or nothing."""
+"""The line, its kind, and what is called if anything may be of that kind; of a set, OF_TEXTS or nothing."""
 
 
 def in_text(text: bytes) -> tuple[Found, ...]:
@@ -397,8 +397,8 @@ def _found(reader: Reader) -> Iterator[Found]:
                 yield node.lineno, kind, ""
             yield from _unseeded(node)
             yield from _uninitialized(node)
-            if uses_polars:
-                yield from _unordered(node)
+            if uses_polars and (name := in_any_order(node)):
+                yield node.lineno, SourceKind.ROW_ORDER, name
 
 
 def hashed(reader: Reader, call: ast.Call) -> SourceKind | None:
@@ -452,12 +452,16 @@ def _is_polars(node: ast.AST) -> bool:
     )
 
 
-def _unordered(call: ast.Call) -> Iterator[Found]:
-    """Yield a call that groups rows, or keeps each once, in the order in which threads of Polars find them."""
+def in_any_order(call: ast.Call) -> str:
+    """Return the method that a call groups rows with, or keeps each once, in the order in which Polars finds them.
+
+    That is ``""`` for any other call. Whether it is one of Polars, other libraries having such names, is not known.
+    """
     match call.func:
         case ast.Attribute(attr="group_by" | "unique" as name, value=owner) if ast.unparse(owner) not in _MODULES:
-            if all(keyword.arg != "maintain_order" for keyword in call.keywords):
-                yield call.lineno, SourceKind.ROW_ORDER, name
+            return "" if any(keyword.arg == "maintain_order" for keyword in call.keywords) else name
+        case _:
+            return ""
 
 
 # Code whose result depends on hashes, addresses or memory, found by reading it: no hook sees a set being iterated.

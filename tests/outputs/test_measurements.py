@@ -24,6 +24,9 @@ checkpoint age|0.3s
 ips|12.3 images/s
 gpu.utilization|45
 system.disk|45
+timings.disk|0.31
+peak_latency|12
+latency.value|0.31
 swap|512.5 MB
 peak_time_s|1.25
 function augment, self_ms|4.1
@@ -272,6 +275,7 @@ file|events.out.tfevents.1764058355.node17.4242.0
 
 OPEN = """
 IPS|0.5906
+src_encode_ms|3.5
 time ratio|1.5161
 effective_duration|1.58
 modified duration|1.58
