@@ -32,6 +32,16 @@ class Candidate:
     variables: Mapping[str, str] = field(default_factory=dict)
     flag: str = ""
 
+    @property
+    def runs_first(self) -> bool:
+        """Whether all its changes run once, before anything is drawn: with them, nothing repeats but by chance."""
+        return all(change.line == AFTER_IMPORTS for change in self.changes)
+
+    @property
+    def seeds(self) -> bool:
+        """Whether any of its changes gives a seed."""
+        return any(change.rule in rules.SEEDING for change in self.changes)
+
 
 @dataclass(frozen=True)
 class Training:

@@ -6,6 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from msgspec import structs
@@ -16,7 +17,7 @@ from detaudit.config.options import Until
 from detaudit.config.recipes import Recipe
 from detaudit.fix.candidates import Candidate, Training, candidates
 from detaudit.fix.changes import AFTER_IMPORTS, Text, all_applied, applied, diff, hunk_lines, write_all
-from detaudit.fix.trials import repeats_more, tree_of
+from detaudit.fix.trials import AGAIN, repeats_more, tree_of
 from detaudit.launch import Launcher
 from detaudit.launch.plan import Settings, in_copy, plan_group
 from detaudit.launch.target import Target
@@ -39,7 +40,6 @@ from detaudit.model import (
 )
 from detaudit.model.fact import now
 from detaudit.notebooks.cells import SCRIPTS, is_notebook
-from detaudit.rules import SEEDING
 from detaudit.runner import Observer, Runner
 from detaudit.trace.tracer import Tracer, TraceRequest
 from detaudit.trial import Trial, tried
@@ -181,14 +181,14 @@ class Fixer:
             if alone > MOST_ALONE and candidate.changes:
                 together.append(chosen)
                 continue
-            why = self._why_not(self._tried([*self._chosen, chosen], runs, until), candidate, first)
+            why = self._why_not(self._tried([*self._chosen, chosen], runs, until), candidate, first, until)
             if why is None:
                 return [chosen]
             self._refuse(chosen, why)
             together += [chosen] if why is Refusal.NO_EFFECT and candidate.changes else []
         if len(together) > 1 and self._make([*self._chosen, *together]):
             everything = Candidate(tuple(change for one in together for change in one.candidate.changes))
-            if self._why_not(self._tried([*self._chosen, *together], runs, until), everything, first) is None:
+            if self._why_not(self._tried([*self._chosen, *together], runs, until), everything, first, until) is None:
                 return together
         self._make(self._chosen)
         return []
@@ -197,7 +197,7 @@ class Fixer:
         self._refused += [(chosen, why)]
         self._make(self._chosen)
 
-    def _why_not(self, trial: Trial, candidate: Candidate, first: Difference) -> Refusal | None:
+    def _why_not(self, trial: Trial, candidate: Candidate, first: Difference, until: Until | None) -> Refusal | None:
         """Return why a candidate is no fix of a first difference, None if it is one."""
         if trial.failed:
             return Refusal.FAILS
@@ -206,9 +206,10 @@ class Fixer:
         divergence = trial.group.first_difference
         if divergence is not None and divergence.order <= first.order:
             return Refusal.NO_EFFECT
-        if self._base is not None and trial.record is not None and repeats_more(self._base, trial.record):
-            return Refusal.REPEATS_BATCHES
-        return None
+        if trial.record is None or candidate.runs_first:
+            return None
+        again = (self._one_run(self._chosen, until) for _ in AGAIN)
+        return Refusal.REPEATS_BATCHES if repeats_more(chain([self._base], again), trial.record) else None
 
     def _tried(self, chosen: Sequence[Chosen], runs: int, until: Until | None, *, follow: bool = True) -> Trial:
         """Run the training with some of the changes, which are made already; if they ``follow``, until two differ."""
@@ -285,20 +286,23 @@ class Fixer:
 
     def _refuse_what_repeats(self) -> None:
         """Leave out seeds with which batches repeat later than runs with a change go, as in the second epoch."""
-        seeds = [one for one in self._chosen if any(change.rule in SEEDING for change in one.candidate.changes)]
+        seeds = [one for one in self._chosen if not one.candidate.runs_first and one.candidate.seeds]
         if not (seeds and self._matches() and self._last is not None):
             return
-        before = self._whole_run([])
-        if before is None or not repeats_more(before, self._last):
+        before = [self._one_run([])]
+        if not repeats_more(before, self._last):
             return
-        others = {id(one): self._whole_run([other for other in self._chosen if other is not one]) for one in seeds}
+        before += [self._one_run([]) for _ in AGAIN]
+        if not repeats_more(before, self._last):
+            return
+        others = {id(one): self._one_run([other for other in self._chosen if other is not one]) for one in seeds}
         guilty = [one for one in seeds if (record := others[id(one)]) is None or not repeats_more(before, record)]
         self._refused += [(one, Refusal.REPEATS_BATCHES) for one in guilty or seeds]
         self._settle([one for one in self._chosen if one not in (guilty or seeds)], self._request.settings.runs)
 
-    def _whole_run(self, chosen: list[Chosen]) -> RunRecord | None:
-        """Return what one whole run with these changes recorded, None if they cannot be made."""
-        return self._tried(chosen, 1, None).record if self._make(chosen) else None
+    def _one_run(self, chosen: list[Chosen], until: Until | None = None) -> RunRecord | None:
+        """Return what one run with these changes recorded, None if they cannot be made."""
+        return self._tried(chosen, 1, until).record if self._make(chosen) else None
 
     def _settle(self, chosen: list[Chosen], runs: int | None = None) -> None:
         """Go on with these changes alone, traced again in so many runs; without any, runs differ as at first."""

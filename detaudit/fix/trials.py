@@ -1,6 +1,7 @@
 """Run the training in a copy of the user's folder in which code was changed, and see whether that does harm."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from msgspec import structs
@@ -15,7 +16,10 @@ from detaudit.launch.plan import Settings, in_copy, plan_group
 from detaudit.launch.workspace import repository_root
 from detaudit.model import Edit, RemedyTrial, RunRecord, Stage
 from detaudit.runner import Observer, Runner
-from detaudit.trial import tried
+from detaudit.trial import Trial, tried
+
+AGAIN = range(1, 5)
+"""More runs without a change, to know how often batches repeat by chance."""
 
 
 def tree_of(settings: Settings) -> Tree:
@@ -41,24 +45,35 @@ class EditTrials:
             change = Change(edit.file, edit.line, edit.old, edit.new, edit.needs)
             if not tree.is_own(edit.file) or not tree.change([change]):
                 return None
-            settings = in_copy(self._settings, tree, {})
-            runner = Runner(settings, self._launcher, self._observer)
-            recipe = structs.replace(self._recipe, name=f"{self._recipe.name} +edit")
-            plan = plan_group(settings, recipe, runner.space, runner.refused(recipe.flags))
-            trial = tried(runner, plan, settings.cwd, numbers, self._observer, until)
+            trial = self._trial(tree, "+edit", numbers, until)
+            if before is None or trial.record is None:
+                return trial.shown
+            tree.change([])
+            again = (self._trial(tree, "again", [number], until).record for number in AGAIN)
+            return structs.replace(trial.shown, repeats=repeats_more(chain([before], again), trial.record))
         except WorkspaceError:
             return None
         finally:
             tree.remove()
-        harms = before is not None and trial.record is not None and repeats_more(before, trial.record)
-        return structs.replace(trial.shown, repeats=harms)
+
+    def _trial(self, tree: Tree, name: str, numbers: Sequence[int], until: Until | None) -> Trial:
+        settings = in_copy(self._settings, tree, {})
+        runner = Runner(settings, self._launcher, self._observer)
+        recipe = structs.replace(self._recipe, name=f"{self._recipe.name} {name}")
+        plan = plan_group(settings, recipe, runner.space, runner.refused(recipe.flags))
+        return tried(runner, plan, settings.cwd, numbers, self._observer, until)
 
 
-def repeats_more(before: RunRecord, after: RunRecord) -> bool:
-    """Whether batches are equal to earlier ones of the same run that were not before, in the steps that both have.
+def repeats_more(before: Iterable[RunRecord | None], after: RunRecord) -> bool:
+    """Whether more batches are equal to earlier ones of their run than in each run before, in the steps that both have.
 
     A seed at the wrong place makes a training repeat by giving it the same batch, or the same noise, again and again.
+    A search repeats by chance what it tried. Of the runs before, no more are asked for than it takes.
     """
+    return all(one is not None and _repeats_more(one, after) for one in before)
+
+
+def _repeats_more(before: RunRecord, after: RunRecord) -> bool:
     for a, b in zip(before.trainings, after.trainings, strict=False):
         steps = min(a.steps, b.steps)
         if _repeats(b.digests.get(Stage.BATCH, {}), steps) > _repeats(a.digests.get(Stage.BATCH, {}), steps):

@@ -599,7 +599,10 @@ class GroupInProgress:
         return [process for _, processes in self._settings for process in processes]
 
     def _sources(self, divergence: Divergence | None, stages: Sequence[Stage]) -> tuple[Source, ...]:
-        """Return the lines that may be why runs differ: those observed, those that the code alone shows, then names."""
+        """Return the lines that may be why runs differ: those observed, those that the code alone shows, then names.
+
+        What differs before an optimizer is given a hyperparameter does not come from it: another line is why both do.
+        """
         observed = seeds.sources(self._seeds)
         late = divergence is not None and divergence.stage in (
             Stage.BACKWARD,
@@ -613,7 +616,9 @@ class GroupInProgress:
         read = self._read_in_code(of_objects=late and all_goes_in) if self._processes else ()
         lines = {(source.file, source.line) for source in observed}
         found = (*observed, *(source for source in read if (source.file, source.line) not in lines))
-        return tuple(sorted(found, key=lambda source: source.names_something))
+        earlier = (Stage.INIT, Stage.RNG, Stage.BATCH, Stage.FORWARD, Stage.BACKWARD)
+        follows = SourceKind.HYPERPARAMETER if divergence is not None and divergence.stage in earlier else None
+        return tuple(sorted(found, key=lambda source: (source.names_something, source.kind is follows)))
 
     def _read_in_code(self, *, of_objects: bool) -> Sequence[Source]:
         """Return the lines that the code alone shows: all, or only those that iterate over sets of objects."""

@@ -622,14 +622,25 @@ def explain(pair: RunPair, finding: OpFinding | None, differs: Difference, known
 def _of_number(
     finding: OpFinding, near: Sequence[lines.Differing], differs: Difference, known: CulpritContext
 ) -> Culprit:
-    """Return the line that introduced a number, else the variable that has it, else the operation that was given it."""
+    """Return the line that introduced a number, else the variable that has it, else the operation that was given it.
+
+    These runs may have drawn other numbers than those of the operation: then it is the first variable that differs at
+    a line which is known to draw.
+    """
     first = variable_of(finding, near)
     places = [(known.code.display(first.one.file), first.one.line)] if first else []
     made = of_operation(finding, differs, known, near=places)
+    if made.source is None and first is None:
+        first = next((one for one in near if _at(one, known) is not None), None)
     if first is None or made.source is not None or made.operation is None:
         return made
     operation = structs.replace(made.operation, op_location=location_of(made.file, made.line) if made.file else None)
     return structs.replace(of_variable(first, differs, known), operation=operation)
+
+
+def _at(one: lines.Differing, known: CulpritContext) -> Source | None:
+    source = known.at(known.code.display(one.one.file), one.one.line)
+    return None if source is None or source.kind in (*_NO_NUMBERS, SourceKind.HYPERPARAMETER) else source
 
 
 def leftover_reader(pair: RunPair, files: Sequence[str], differs: Difference, known: CulpritContext) -> Culprit | None:

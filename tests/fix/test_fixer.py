@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from detaudit.config.flags import load_catalogue
 from detaudit.config.options import Until
 from detaudit.fix.candidates import Candidate, Training, candidates
-from detaudit.fix.changes import Change
+from detaudit.fix.changes import AFTER_IMPORTS, Change
 from detaudit.fix.fixer import MOST_PROOF, Chosen, Fixer, _differing, _horizon, _main, needed_runs
 from detaudit.fix.tree import Tree
-from detaudit.fix.trials import repeats_more
+from detaudit.fix.trials import AGAIN, repeats_more
 from detaudit.launch.target import Target
 from detaudit.model import (
     Difference,
@@ -66,7 +66,29 @@ def record(*batches: str) -> RunRecord:
     ],
 )
 def test_batches_that_repeat_and_did_not_are_harm(before: str, after: str, harmful: bool) -> None:
-    assert repeats_more(record(*before), record(*after)) is harmful
+    assert repeats_more([record(*before)], record(*after)) is harmful
+
+
+@pytest.mark.parametrize(
+    ("again", "change", "refused", "asked"),
+    [
+        (["abca", "abcd"], Change("train.py", 3, (), ("seed",)), False, 1),  # a search tries by chance what it tried
+        (["abcd"] * 9, Change("train.py", 3, (), ("seed",)), True, len(AGAIN)),
+        (["abcd"] * 9, Change("train.py", AFTER_IMPORTS, (), ("seed",)), False, 0),  # runs once
+    ],
+)
+def test_batches_that_repeat_by_chance_refuse_no_change(
+    again: list[str], change: Change, refused: bool, asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, runs = Difference(rank=0, step=1, stage=Stage.BATCH), list(again)
+    fixer = Fixer.__new__(Fixer)
+    fixer._chosen, fixer._base = [], record(*"abcd")
+    monkeypatch.setattr(fixer, "_one_run", lambda *_: record(*runs.pop(0)))
+    trial = SimpleNamespace(
+        failed=False, loaded=set(), group=SimpleNamespace(first_difference=None), record=record(*"wxyw")
+    )
+    why = fixer._why_not(trial, Candidate((change,)), first, None)  # type: ignore[arg-type]
+    assert (why is Refusal.REPEATS_BATCHES, len(again) - len(runs)) == (refused, asked)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +106,7 @@ def test_a_seed_with_which_later_batches_repeat_is_refused(
     fixer._chosen, fixer._refused, fixer._last = chosen, [], record(*last)
     fixer._request = SimpleNamespace(settings=SimpleNamespace(runs=5))  # type: ignore[assignment]
     monkeypatch.setattr(fixer, "_matches", lambda: True)
-    monkeypatch.setattr(fixer, "_whole_run", lambda some: record(*(last if chosen[0] in some else "abcd")))
+    monkeypatch.setattr(fixer, "_one_run", lambda some: record(*(last if chosen[0] in some else "abcd")))
     monkeypatch.setattr(fixer, "_settle", lambda some, runs: setattr(fixer, "_chosen", some))
     fixer._refuse_what_repeats()
     assert [one.candidate.changes[0].file for one, _ in fixer._refused] == left_out

@@ -69,3 +69,23 @@ def test_a_trace_names_the_line_that_set_it(project: Project) -> None:
     done = project.detaudit("trace", "train.py", "--runs", "2", "--format", "json")
     culprit = done.json["culprit"]
     assert culprit["cause"] == "hyperparameter", culprit
+
+
+SEARCHED = """
+    import numpy as np
+    import torch
+    torch.manual_seed(0)
+    {drawn}
+    model = torch.nn.Sequential(torch.nn.Linear(4, width), torch.nn.Linear(width, 1))
+    optimizer = torch.optim.SGD(model.parameters(), rate)
+"""
+
+
+@pytest.mark.slow
+def test_what_draws_the_size_of_a_model_comes_before_a_rate_that_differs_too(project: Project) -> None:
+    drawn = "rng = np.random.default_rng(); width, rate = int(rng.integers(8, 10**4)), rng.uniform()"
+    project.write("train.py", SEARCHED.replace("{drawn}", drawn) + LOOP.format(before="", after=""))
+    done = project.run("train.py", "--runs", "2")
+    group = done.json["groups"][0]
+    assert group["first_difference"]["stage"] == "init"
+    assert [one["kind"] for one in group["sources"]] == ["unseeded", "hyperparameter"]

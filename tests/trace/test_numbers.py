@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from detaudit.config.flags import load_catalogue
-from detaudit.model import Argument, How, Source, SourceKind
+from detaudit.model import Argument, Difference, How, Source, SourceKind, Stage
 from detaudit.trace import culprit
 from detaudit.trace.align import OpFinding
 from detaudit.trace.culprit import CulpritContext, Remedies, UserCode
@@ -112,3 +112,15 @@ def test_code_alone_explains_only_the_line_that_was_observed(tmp_path: Path) -> 
 
 def test_lines_that_only_make_tensors_introduce_no_number(tmp_path: Path) -> None:
     assert found(tmp_path, 15, source(15, SourceKind.UNINITIALIZED, "torch.empty")) is None
+
+
+def test_other_runs_may_have_drawn_another_number_at_the_line_that_is_known_to_draw(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(CODE)
+    rate = source(9, SourceKind.HYPERPARAMETER, "lr")
+    drawn = source(5, SourceKind.UNSEEDED, "optuna.suggest_int")  # by a call of which the code shows nothing
+    known = CulpritContext((rate, drawn), UserCode(root=tmp_path, cwd=tmp_path), Remedies(load_catalogue(), {}, []))
+    differs = Difference(rank=0, step=1, stage=Stage.INIT)
+    near = [differing("started", "1.5", "9.5", 3), differing("lr", "0.3", "0.7", 9), differing("size", "8", "9", 5)]
+    made = culprit._of_number(finding("3", "4", 15), near, differs, known)
+    assert (made.line, made.source, made.operation and made.operation.op_location) == (5, drawn, "train.py:15")
+    assert culprit._of_number(finding("3", "4", 15), near[:2], differs, known).line == 15

@@ -39,7 +39,9 @@ _NOT_DRAWN = ("seed", "getstate", "setstate", "get_state", "set_state")
 
 _DRAW_DATA = (
     "random", "numpy", "keras", "tf_keras", "tensorflow", "torchvision", "torchaudio", "torch_geometric", "sklearn",
-    "imblearn", "scipy", "pandas", "skimage", "albumentations", "imgaug", "monai", "networkx", "umap",
+    "imblearn", "scipy", "pandas", "skimage", "albumentations", "audiomentations", "augly", "deap", "fastai", "flair",
+    "igraph", "imgaug", "monai", "more_itertools", "neat", "networkx", "nlpaug", "sentence_transformers", "spacy",
+    "textattack", "timm", "ultralytics", "umap",
 )  # fmt: skip
 """Libraries that draw data or weights for a script by ``random``. Others may only draw a file name or a time to wait.
 """

@@ -265,8 +265,10 @@ def _taker(frame: FrameType, called: bool) -> str:
     kind = frame.f_globals.get(holder) if holder else None
     if not isinstance(kind, type):
         return ""
-    makes = code if function == "__init__" else getattr(kind.__init__, "__code__", None)  # type: ignore[misc]
-    parameter = _seed_parameter(makes)
+    init: Any = kind.__init__  # type: ignore[misc]
+    while hasattr(init, "__wrapped__"):  # as one with parameters that are deprecated
+        init = init.__wrapped__
+    parameter = _seed_parameter(code if function == "__init__" else getattr(init, "__code__", None))
     return f"{offered or f'{module}.{holder}'}({parameter})" if parameter else ""
 
 

@@ -67,13 +67,14 @@ def test_a_generator_that_was_seeded_in_any_way_is_not_recorded(random: Any, see
     assert random.random is before
 
 
-def test_a_draw_of_an_unlisted_library_is_neither_recorded_nor_a_seed(random: Any) -> None:
+@pytest.mark.parametrize("listed", ["keras", "deap", "timm"])
+def test_a_draw_of_an_unlisted_library_is_neither_recorded_nor_a_seed(listed: str, random: Any) -> None:
     sink = Lines()
     draws.watch_draws(random, "random", sink)  # type: ignore[arg-type]
     library(random, "filelock")()
     assert not sink.found
-    library(random, "keras")()
-    assert recorded(sink) == [("unseeded", "keras.draw", __file__, "random")]
+    library(random, listed)()
+    assert recorded(sink) == [("unseeded", f"{listed}.draw", __file__, "random")]
 
 
 def test_the_functions_are_restored_after_many_draws_of_a_library(random: Any) -> None:

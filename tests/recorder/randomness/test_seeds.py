@@ -231,6 +231,8 @@ def test_simple_namespaces_are_not_modules() -> None:
 
 
 LIBRARY = """
+import functools
+
 import numpy
 
 
@@ -262,6 +264,18 @@ def logged(function):
     return lambda *args: function(*args)
 
 
+def deprecated(function):
+    return functools.wraps(function)(lambda *args: function(*args))
+
+
+class Sampler:
+    @deprecated
+    def __init__(self, seed=None): ...
+
+    def sample(self):
+        return numpy.random.default_rng()
+
+
 class Model:
     @logged
     def __init__(self, seed=None):
@@ -283,6 +297,7 @@ def test_what_libraries_take_a_seed_by_is_recorded_with_a_call_without_one(sink:
     library.check_random_state()
     random_.default_rng()
     library.Model()
+    library.Sampler().sample()
     assert [(line["kind"], line.get("takes")) for line in sink.found] == [
         ("unseeded", ["searching.Search(random_state)", "searching.Inner(random_state)"]),
         ("unseeded", ["searching.chosen(rng)"]),
@@ -290,6 +305,7 @@ def test_what_libraries_take_a_seed_by_is_recorded_with_a_call_without_one(sink:
         ("unseeded", None),
         ("unseeded", None),
         ("unseeded", ["searching.Model(seed)"]),
+        ("unseeded", ["searching.Sampler(seed)"]),
     ]
 
 
