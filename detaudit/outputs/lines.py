@@ -37,6 +37,7 @@ _UNITS_OF_CJK = "毫秒|微秒|秒|分钟|分鐘|小时|小時|時間|초|분"
 _UNITS = (
     r"ns|nsecs?|nanoseconds?|us|[µμ]s|usecs?|microseconds?|ms|msecs?|millis|milliseconds?|s|secs?|seconds?|mins?"
     r"|minutes?|h|hrs?|hours?|days?"
+    "|\u0441|сек|sn"
     r"|[Ss]ek|[Ss]ekunden?|[Mm]inuten|[Ss]tunden?|secondes?|seconden|heures?|segundos?|minutos?|horas?|secondi"
 )
 _MONTHS = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
@@ -75,18 +76,18 @@ _TOKEN = re.compile(
         (?:(?<![\w.:/-])|(?<=[0-9][T ])|(?<=-))(?:[0-9]+[ ]days?,[ ])?[0-9]{{1,4}}:[0-9]{{2}}(?::[0-9]{{2}})?
           (?:[.,][0-9]+)?(?:[ ]?[AaPp][Mm])?(?![\w:])
         | (?<![\w.:])(?:[0-9]+(?:\.[0-9]+)?[ ]?
-          (?:d|h|hr|hrs|hours?|m|mins?|minutes?|s|secs?|seconds?|ms)[ ,]{{0,2}}){{2,}}(?![\w:/])
+          (?:d|h|hr|hrs|hours?|m|mins?|minutes?|s|secs?|seconds?|ms)(?:[ ,]{{0,2}}|:)){{2,}}(?![\w:/])
       )
       | (?P<number>
         (?:(?<![\w.])|(?<=[0-9]x)|(?<={_CJK}))(?<![A-Za-z_][-/.@])(?<!\b[A-Za-z][0-9]/)(?P<sign>(?<![\w)\]])[+-])?
-        (?:(?P<digits>[0-9]+,[0-9]{{1,2}}(?=\s?(?:{_UNITS})(?![\w/]))  # a comma before decimals
+        (?:(?P<digits>[0-9]+,[0-9]{{1,2}}(?=\s?(?:{_UNITS}|[KMGT]i?B)(?![\w/]))  # a comma before decimals
             |(?:{_NUMBER})(?:[eE][+-]?[0-9]+)?)(?P<suffix>[kKMGT](?![^\W\d_]))?
           (?P<unit>/\s?(?:{_UNITS})(?![\w/])|\s?(?:(?:[^\W\d_]+[ ])?[^\W\d_]+\s?/\s?(?:{_UNITS})(?![\w/])
               |(?:{_UNITS})/\s?[^\W\d_]+\b|(?<=\s)(?:{_UNITS})\s/\s?[^\W\d_]+\b
               |[^\W\d_]+[ ]per[ ](?:{_UNITS})\b|(?:{_UNITS})[ ]per[ ][^\W\d_]+
               |[KMGTkmgt]?i?[Bb](?:ytes)?(?![\w/])|%)
             |x(?!\w)|(?:{_UNITS}|°?C|[mk]?Wh?|[MG]Hz)(?![\w/^])|\sW(?=\s/\s[0-9])
-            |\s(?:{_UNITS}|fps|FPS)(?![\w/^])(?!\s*[:=]?\s*\.?[0-9])|\s?(?:{_UNITS_OF_CJK}))?
+            |\s(?:{_UNITS}|fps|FPS|[MGTP]FLOPS)(?![\w/^])(?!\s*[:=]?\s*\.?[0-9])|\s?(?:{_UNITS_OF_CJK}))?
           (?:(?![^\W_])|(?<={_CJK}))
         | inf(?![\w]))
       )
@@ -96,8 +97,10 @@ _TOKEN = re.compile(
         (?:ThreadPoolExecutor-[0-9]+_|asyncio_|(?:Fork|ForkServer|Spawn)PoolWorker-|LokyProcess-)[0-9]+\b
         | {_UUID} | (?<=/)version_[0-9]+\b | \bversion_[0-9]+(?=/)
         | (?<=/)(?:tmp|temp)[-_.]?(?=[a-z_]*[0-9])[a-z0-9_]{{6,12}}\b | (?<=/)tmp[a-z0-9_]{{8}}\b
-        | (?<!best[ ])(?<!Best[ ])(?:[Rr]uns?|run[ _]name|run[ _]id|wandb)[ :=/'"]{{1,4}}
-          (?P<run>[a-z]+-[a-z]+-[0-9]+|{_UUID}|[0-9a-f]{{32}}|(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{{7}}
+        | (?<!best[ ])(?<!Best[ ])(?:[Rr]uns?|run[ _]name|(?:run|trace|span|correlation|request)[ _]id|wandb)
+          [ :=/'"]{{1,4}}
+          (?P<run>[a-z]+-[a-z]+-[0-9]+|{_UUID}|(?=[a-f]*[0-9])(?=[0-9]*[a-f])(?:[0-9a-f]{{32}}|[0-9a-f]{{16}})
+            |0[0-9A-HJKMNP-TV-Z]{{25}}|(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{{7}}
             |(?=[a-z]*[0-9])(?=[0-9]*[a-z])[a-z0-9]{{8}})\b
       )
       | (?P<iso_duration>PT[0-9.HMS]+(?![\w.]))
@@ -138,6 +141,9 @@ _EXTREME = re.compile(
     r"( was| is)?",
     re.IGNORECASE,
 )
+_HIGH_WATER = re.compile(r"peak|using|high[ -]water(?: mark)?", re.IGNORECASE)
+"""What is said of memory alone, if so many bytes follow."""
+
 _OF_MACHINES = ("power", "temp", "temperature", "fan", "clock", "load")
 """What machines have as data do: beside what only a machine has, it is of that."""
 
@@ -148,6 +154,9 @@ _MEMORY = re.compile(r"\b(mem|memory|rss|v?ram|gc|(trace)?malloc)\b", re.IGNOREC
 _OF_TOTAL, _TOTAL = re.compile(r"\s?/\s?[0-9]"), re.compile(r"(?<![\w.-])[0-9][0-9,_]*\s?/\s?$")
 _OF_ALL = re.compile(r"[0-9][MG]iB\s*/\s*[0-9.]+[MG]iB")
 _TIMES = re.compile(r"\btime \((ms|s)\) \|")  # time (ms) | fwd: 45.03 | bwd: 90.1, as DeepSpeed prints it
+_OF_PASSES = re.compile(r"\b(?:fwd|forward)\b.*\b(?:bwd|backward)\b|\buser [0-9.]+s? sys [0-9.]")
+"""What has a time for each pass, or for user code and the system: of a result, there is none for a backward pass."""
+
 _DIGIT_RUN = re.compile("[0-9]+")
 _TIME_COLUMN = re.compile(r"^\[(?:[0-9]{2}/[0-9]{2}/[0-9]{2} )?[0-9]{2}:[0-9]{2}:[0-9]{2}\](?= )")
 """What rich writes at the left of a line, and leaves out if the line before has the same time."""
@@ -192,7 +201,7 @@ _OF_TIME = re.compile(
 )
 """What follows after a share of a time that was measured."""
 
-_FASTER = re.compile(r"\s?(?:faster|slower|speed-?up)\b")
+_FASTER = re.compile(r"\s?(?:faster|slower|speed-?up|real[ -]?time)\b", re.IGNORECASE)
 _WHERE_TIME_GOES = re.compile(r"\btime (?:goes|went|is spent|spent|breakdown)\b", re.IGNORECASE)
 
 _FINISHED = re.compile(
@@ -268,14 +277,15 @@ class _Shape:
     leading: tuple[int, ...] = ()
 
 
-def _shape(line: str) -> _Shape:
-    """Return the shape of a line; positions are in characters."""
+def _shape(line: str, heading: str = "") -> _Shape:
+    """Return the shape of a line, which stands below a ``heading`` if there is one; positions are in characters."""
     line = _TIME_COLUMN.sub(lambda match: " " * len(match[0]), line)
     slots: list[_Slot] = []
     between: list[tuple[int, str]] = []
     at, label, depth, summary = 0, "", 0, ""
-    parents: list[str] = []
-    times = _TIMES.search(line)
+    group = _GROUP.match(line)
+    parents: list[str] = [group[1]] if group and meaning_of(group[1]).is_measured else []
+    times, of_passes = _TIMES.search(line), bool(_OF_PASSES.search(line))
     for token in _TOKEN.finditer(line):
         start, end = token.span()
         kind = _KIND_OF[token.lastgroup or ""]
@@ -288,11 +298,12 @@ def _shape(line: str) -> _Shape:
             label = "data time"  # as the meters of many training scripts print it
         if label == "maintenance" and any(slot.label == "sec/tick" for slot in slots):
             label = "elapsed"  # between ticks, as the loop of StyleGAN prints it
-        if times and times.end() <= start and "." in (token["digits"] or "") and measurements.is_computation(label):
-            label += f" time {times[1]}"
+        if "." in (token["digits"] or "") and measurements.is_computation(label):
+            label += " time" if of_passes else f" time {times[1]}" if times and times.end() <= start else ""
         _open(parents, before)
         if parents and label and meaning_of(within := f"{parents[-1]}.{label}").is_measured:
             label = within  # timings = {'load': 1.2, 'fit': 3.4}
+        label = _below_heading(label, heading)
         if not slots and label and measurements.says_nothing(label):
             summary = _label(before[: before.rfind(label)], "", 0)
         if summary and measurements.says_nothing(label) and meaning_of(summary).is_measured:
@@ -329,6 +340,35 @@ def _shape(line: str) -> _Shape:
     if not row_of and not leading and (texts := _texts_in_row(line, slots)):
         leading, row_of = tuple(range(1, len(slots))), texts + len(slots) - 1
     return _Shape(words, spans, tuple(slots), _digest(words), columns_of(line), row_of or len(leading), leading)
+
+
+def heading_of(line: str) -> str:
+    """Return what a line says of those below it, if that is a kind of times, or what is no time: ``Timings (s)``."""
+    if not _MAY_BE_HEADING.search(line):
+        return ""
+    heading = line.strip(" #*=-:\t").lower()
+    if len(heading) > _LONGEST_HEADING:
+        return ""
+    unit = _UNIT_IN_BRACKETS.search(heading)
+    of_times = unit is not None and unit[1].lower() in measurements.UNITS and meaning_of(heading).is_measured
+    return heading if of_times or _OF_RESULTS.search(heading) else ""
+
+
+def _below_heading(label: str, heading: str) -> str:
+    """Return the label of a number below a heading, which says what all of them are, unless a label says more."""
+    if not label or not heading:
+        return label
+    if _OF_RESULTS.search(heading):
+        return f"{label} {heading}"  # the feature importance of a time
+    within = f"{_UNIT_IN_BRACKETS.sub('', heading)}.{label}"
+    meaning = meaning_of(within)
+    return within if meaning.is_measured and meaning.sure and not measurements.is_metric(label) else label
+
+
+_GROUP = re.compile(r"^\W*((?:[A-Za-z]\w*[ _])?(?:[Tt]imings?|TIMINGS?|[Ss]tage times|[Rr]untimes))\s*:\s+(?=[A-Za-z])")
+_LONGEST_HEADING = 60
+_OF_RESULTS = re.compile(r"\b(?:importances?|coefficients?|shap|correlations?|(?:odds|hazard) ratios?)\b")
+_MAY_BE_HEADING = re.compile(rf"(?i:{_OF_RESULTS.pattern}|[(\[](?:ms|s|secs?|seconds?|min|minutes?|h|hours?)[)\]])")
 
 
 def _names_row(slot: _Slot, has_unit: bool) -> bool:
@@ -459,6 +499,8 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
         meaning = meaning_of("memory")
     if _BYTES.fullmatch(unit) and _EXTREME.fullmatch(label.strip(_OPENERS)) and _MEMORY.search(line):
         meaning = meaning_of("memory")  # memory: 200 MB (max 233.8 MiB)
+    if _BYTES.fullmatch(unit) and _HIGH_WATER.fullmatch(label.strip(_OPENERS)):
+        meaning = meaning_of("memory")
     digits = match.span("digits")
     is_integer = measurements.is_whole(match["digits"]) and not _COMMA.search(match["digits"])
     if unit.lower() in ("mib", "gib") and _OF_ALL.search(line, max(0, start - 12), end + 14):
@@ -478,7 +520,7 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
     few = meaning is NOTHING and is_integer and (of_total or digits[1] - digits[0] < 3)
     if of_total and unit == "W":
         meaning = with_unit(NOTHING, unit)  # P0    52W / 300W, as nvidia-smi prints it
-    longer = match["sign"] == "+" and bool(unit) and meaning.shortest_s < math.inf  # +12.1ms
+    longer = match["sign"] == "+" and bool(unit) and (meaning.shortest_s < math.inf or meaning.is_of_machine)  # +12.1ms
     result = (bool(match["sign"]) and not longer) or few or meaning.is_result
     count = of_total or measurements.is_count(label)
     scale = measurements.SUFFIXES[match["suffix"] or ""]
@@ -527,7 +569,7 @@ def _label(before: str, previous: str, depth: int) -> str:
         follows = before.strip()
         if _AFTER_COUNT.fullmatch(follows):
             return previous
-        if not follows and previous.lower().endswith("load average"):
+        if follows in ("", ",") and previous.lower().endswith(("load average", "load avg")):
             return previous  # load average: 2.81 2.50 2.11
         inherits = bool(words) or follows in ("±", "+/-", "/", "->", "→", "..", "-") or follows.startswith(("(", "±"))
         return previous if inherits or (depth > 0 and follows in (",", "")) or before in ("", "/") else ""
@@ -594,10 +636,12 @@ class LineParser:
             sorted((name for name in facts.names if len(name) >= _SHORTEST_NAME), key=len, reverse=True)
         ) + tuple(name for name, _ in facts.numbered)
         self._columns: dict[int, tuple[_Cell, ...]] = {}
+        self.heading = ""
 
     def begin(self) -> None:
-        """Note that the next line is the first one."""
+        """Note that the next line is the first one, or that a table ends."""
         self._columns.clear()
+        self.heading = ""
 
     def line(self, line: str) -> str:
         """Return a line without what is ignored, what only stands for this run, and progress that it was torn from."""
@@ -618,7 +662,7 @@ class LineParser:
     def parse(self, line: str, number: int = 0) -> ParsedLine:
         """Return what a line says. It is one that ``line`` returned."""
         if not line:
-            self._columns.clear()  # the end of a table
+            self.begin()  # the end of a table
         if len(line) > _LONGEST_PARSED:
             start = self.parse(line[:_LONGEST_PARSED])
             rest = _Slot(_LONGEST_PARSED, len(line), _UNREAD)
@@ -626,12 +670,15 @@ class LineParser:
             values = (*start.values, (Role.RESULT if known else Role.OPEN, line[_LONGEST_PARSED:]))
             return ParsedLine(start.words, values, (*start.slots, rest), line, number)
         template = line.translate(ZEROS)
-        shape = self._shapes.get(template)
+        key = f"{self.heading}\n{template}" if self.heading else template
+        shape = self._shapes.get(key)
         if shape is None:
             if len(self._shapes) > _MOST_SHAPES:
                 self._shapes.clear()
-            shape = self._shapes[template] = _shape(template)
+            shape = self._shapes[key] = _shape(template, self.heading)
         slots = shape.slots
+        if not slots:
+            self.heading = "" if shape.columns else heading_of(line)
         if shape.columns:
             self._columns[len(shape.columns)] = _named(shape.columns, line)
         elif shape.row_of and (columns := _table(self._columns, shape.row_of, slots, shape.leading)):
@@ -874,13 +921,20 @@ class BytesParser:
         self._names = [name.encode() for name in facts.names if len(name) >= _SHORTEST_NAME]
         self._plans: dict[tuple[bytes, tuple[_Cell, ...]] | bytes, _Plan] = {}
         self._columns: dict[int, tuple[_Cell, ...]] = {}
+        self._heading = ""
         self._longest = measurements.longest(facts)
 
     def pass_over(self, rows: list[bytes]) -> None:
-        """Take the names of columns from lines that are not digested."""
+        """Take the names of columns, and a heading, from lines that are not digested."""
         for row, template in zip(rows, b"\n".join(rows).translate(_DIGITS).split(b"\n"), strict=True):
             if not row:
                 self._columns.clear()
+                self._heading = ""
+            elif self._heading or _MAY_BE_HEADING.search(row.decode("utf-8", "replace")):
+                text = self._parser.line(row.decode("utf-8", "surrogateescape")).strip()
+                shape = _shape(text.translate(ZEROS))
+                if not shape.slots:
+                    self._heading = "" if shape.columns else heading_of(text)
             if not row or _DIGIT_ALONE_IN_BYTES.search(template):
                 continue
             columns = columns_of(self._parser.line(row.decode("utf-8", "replace")).strip())
@@ -902,20 +956,22 @@ class BytesParser:
         plain: list[bytes] = []
         known = self._plans.get
         for row, template in zip(rows, b"\n".join(rows).translate(_DIGITS).split(b"\n"), strict=True):
-            plan = known(template)
+            key = self._heading.encode() + b"\n" + template if self._heading else template
+            plan = known(key)
             if plan is not None and plan.results is not None:
                 words += plan.words
                 parts = b"\0".join((plan.prefix, *plan.results(row)))
                 plain.append(_blake2b(parts, digest_size=8).digest())
             else:
-                one = self._digest(row, template, plan)
+                one = self._digest(row, template, key, plan)
                 words, values, unknown = words + one[0], values + one[1], unknown + one[2]
         values += sum(struct.unpack(f"<{len(plain)}Q", b"".join(plain)))
         return words & MASK_64, values & MASK_64, unknown & MASK_64
 
-    def _digest(self, row: bytes, template: bytes, plan: _Plan | None) -> Sums:
+    def _digest(self, row: bytes, template: bytes, key: bytes, plan: _Plan | None) -> Sums:
         if not row:
             self._columns.clear()
+            self._heading = ""
             return 0, 0, 0
         if len(row) > _LONGEST_PARSED:
             return _digest_of(self._parser.parse(row.decode("utf-8", "surrogateescape")))
@@ -924,11 +980,13 @@ class BytesParser:
                 first = template.find(b"0")
                 return _joined([row if first < 0 else row[:first]]), 0, _joined([row]) if first >= 0 else 0
             text = template.decode("utf-8", "surrogateescape")
-            plan = self._plans[template] = _plan(_shape(text), text)
+            plan = self._plans[key] = _plan(_shape(text, self._heading), text)
+        if not plan.slots:
+            self._heading = "" if plan.columns else heading_of(row.decode("utf-8", "surrogateescape"))
         if plan.columns:
             self._columns[len(plan.columns)] = _named(plan.columns, row.decode("utf-8", "surrogateescape"))
         elif plan.row_of and (columns := _table(self._columns, plan.row_of, plan.slots, plan.leading)):
-            plan = self._of_table(plan, template, columns)
+            plan = self._of_table(plan, key, len(template), columns)
         if plan.word_spans:
             digits = [row[start:end].decode() for start, end in plan.word_spans]
             words = _filled(plan.prefix.decode("utf-8", "surrogateescape").split("\1"), digits)
@@ -961,12 +1019,12 @@ class BytesParser:
                 unknown.append(row[slot.start : slot.end])
         return _joined(results) if len(results) > 1 else 0, _joined([prefix, *unknown]) if unknown else 0
 
-    def _of_table(self, plan: _Plan, template: bytes, columns: tuple[_Cell, ...]) -> _Plan:
-        labeled = self._plans.get((template, columns))
+    def _of_table(self, plan: _Plan, key: bytes, length: int, columns: tuple[_Cell, ...]) -> _Plan:
+        labeled = self._plans.get((key, columns))
         if labeled is None:
-            slots = _of_row(plan.slots, plan.leading, columns, len(template))
+            slots = _of_row(plan.slots, plan.leading, columns, length)
             labeled = replace(plan, slots=slots)
-            self._plans[template, columns] = labeled
+            self._plans[key, columns] = labeled
         return labeled
 
 

@@ -34,23 +34,24 @@ _CLOCK = _words(
     " time times timing timings timer timers elapsed runtime runtimes walltime wallclock wall clock latency latencies"
     " duration durations dur took takes spent uptime ttft tpot itl e2el stopwatch timedelta cputime usertime"
     " realtime cputimes cput zeit dauer laufzeit trainingszeit trainingsdauer gesamtzeit gesamtdauer rechenzeit"
-    " verstrichen vergangen durée duree écoulé écoulée tiempo duración duracion transcurrido duração время"
+    " verstrichen vergangen durée duree écoulé écoulée tiempo duración duracion transcurrido duração"
+    " время продолжительность süre süresi czas"
 )
 _ALONE = _words("time times duration durations")  # without another word, they may also be a column of the data
 _ESTIMATE = _words("eta remaining etc")  # of a time that is still to come: it may be longer than the run
 _PROCESSED = _words(
     "paths traces reads bars toks ess sims games sent sents gens draws docs rays volumes evals likelihood inferences"
-    " sweeps props nodes rollouts"
+    " sweeps props nodes rollouts patients subjects candidates permutations ticks genomes molecules voxels"
 )
 """What a program does so many of in a second, which may be whose quantity it is elsewhere."""
 
 _RATE = _words(
     "throughput speedup rtf fps qps ips wps tps ups sps its bandwidth gbps mbps tflops gflops mflops mfu hfu"
-    " tokenspersecond gbs mbs algbw busbw"
+    " tokenspersecond gbs mbs algbw busbw xrt"
 )
 _MEMORY = _words(
     "memory mem cpumem gpumem ram vram rss vms uss pss hbm hwm swap footprint maxrss"
-    " speicher arbeitsspeicher memoria mémoire"
+    " speicher arbeitsspeicher speicherverbrauch speicherbedarf memoria mémoire"
 )
 _METER = _words(  # of the machine; alone, most of these are no quantity of a training
     "util utilization utilisation watts watt kwh wh joules rpm emissions co2 loadavg"
@@ -69,6 +70,9 @@ _DATE = _words(
 _NUMBER_OF_RUN = _words("pid pids ppid tid tids thread threads port ports lwp process processes")
 """What is followed by a number that only stands for this run."""
 
+_LEAST_PORT = 1024
+"""From here on, programs get a port without a privilege; smaller ones are of services, or of ships."""
+
 _COUNTED_OF_RUN = _words("threads processes ports")
 """How many there are is a count, as in ``processes_flagged``."""
 
@@ -86,6 +90,7 @@ UNITS = {
     **dict.fromkeys(
         ("sek", "sekunde", "sekunden", "seconden", "seconde", "secondes", "segundo", "segundos", "secondi"), 1.0
     ),
+    **dict.fromkeys(("\u0441", "сек", "sn"), 1.0),
     **dict.fromkeys(("minuten", "minuto", "minutos"), 60.0),
     **dict.fromkeys(("stunde", "stunden", "heure", "heures", "hora", "horas"), 3600.0),
     "秒": 1.0,
@@ -150,6 +155,7 @@ _OF_RUNS = _words(
     " tf jax python pytorch loop inner outer sanity check fetch prefetch queue get put one single"
     " date day tick full memory throughput latency wandb mlflow made written meta metadata tensorflow"
     " solve solves solving solver solvers entraînement entrenamiento inférence inferencia ejecución ejecucion exécution"
+    " esecuzione addestramento inferenza execução treinamento обучения обучение eğitim treningu uczenia trwania tt"
     " parse parsing indexing search rerank explain explaining export exporting render rendering preproc postproc nms"
     " featurize busy ppo selfplay mcts"
 )
@@ -180,6 +186,8 @@ _OF_DATA = _and_plurals(
     " beats breaths revolutions rotations dollars usd eur liters litres gallons kg grams people vehicles"
     " cars passengers goals spikes photons counts tau roi"
     " headway ttc stride stance oscillation pendulum period balance speaker phoneme note qrs"
+    " swing cadence qtc rr hrv evoked conduction synaptic echo settling rise braking overtaking encroachment"
+    " acceptance lane sprint foraging hydraulic valve macaulay epigenetic transit finishing junction alarm"
 )
 
 _ESTIMATED = _words("bootstrap bootstrapped posterior credible confidence")
@@ -220,14 +228,16 @@ _SPEEDS = _words("speed rate pace velocity dt")
 """Quantities that are a measurement of a computation, and of anything else a result."""
 _QUANTITIES = _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _BYTES | _SPEEDS | _PROCESS_METERS | UNITS.keys()
 
-_CHOSEN = _words("best worst top selected chosen winner winning predicted recommended cause")
+_CHOSEN = _words(
+    "best worst top selected chosen winner winning predicted recommended cause influential excluded flagged optimal"
+)
 """What makes the name or a number of a run a result: ``best_run_name``."""
 
 _OF_FLOWS = _words("src dst source destination")
 """What the two ends of a connection are called in data of networks."""
 
 _NAMES_OF_RUN = _words(
-    "cells run session experiment exp job trace request task worker actor container pod study artifact"
+    "cells run session experiment exp job trace span correlation request task worker actor container pod study artifact"
 )
 _HOSTS = _words("host hostname node nodename machine ip addr address user username cwd pwd tmpdir tempdir")
 
@@ -259,7 +269,7 @@ class Meaning:
 
     ``of_data``: it is of the data or the model, whatever its unit. ``by_parent``: only what is above it says so, and
     whole numbers are counts (``time/iterations``). ``alone``: nothing says whose time it is. ``summed``: over threads
-    or workers.
+    or workers. ``least``: the smallest number that may be one of the run.
     """
 
     of: _Of
@@ -269,6 +279,7 @@ class Meaning:
     units: tuple[float, ...] = _NO_UNIT
     alone: bool = False
     summed: bool = False
+    least: int = 0
 
     @property
     def is_result(self) -> bool:
@@ -307,7 +318,7 @@ _TIME_UNIT = "|".join(sorted(UNITS, key=len, reverse=True))
 _PER = re.compile(
     rf"(?<=\w)\s?/\s?(?=(?:{_TIME_UNIT})(?![^\W\d_]))|(?<![^\W_])({_TIME_UNIT})\s?/\s?(?=\w)", re.IGNORECASE
 )
-_IN_SECONDS = re.compile(r"(?<=\w)\s*[(\[]s[)\]]")
+_IN_SECONDS = re.compile(r"(?<=\w)\s*[(\[](?:s|[Ss]ecs?)[)\]]")
 _PARTS_OF_PATH = re.compile(r"[./,:@\\\[\]]+|\s-\s")
 _KNOWN = (
     _CLOCK | _ESTIMATE | _RATE | _MEMORY | _METER | _DATE | _BYTES | _NEUTRAL | _OF_RUNS | _OF_DATA | _NUMBER_OF_RUN
@@ -318,7 +329,7 @@ _KNOWN = (
 def words(name: str) -> list[str]:
     """Return the whole words of a name in lower case, split at all that is no letter and within camelCase."""
     lower_words: list[str] = []
-    for run in _LETTERS.findall(name):
+    for run in _LETTERS.findall(_DELTA.sub(lambda match: "dt" if match[1] else " ", name)):
         lower = run.lower()
         plural = run[-1] == "s" and run[:-1].isupper()  # of an abbreviation
         if (time := _TIME_OF_CJK.fullmatch(run)) is not None:
@@ -328,8 +339,8 @@ def words(name: str) -> list[str]:
             ]
         elif quantity := next((word for one, word in _QUANTITIES_OF_CJK.items() if one in run), ""):
             lower_words.append(quantity)
-        elif plural and lower in ("fps", "tps"):
-            lower_words.append(lower[:-1])  # FPs are false positives
+        elif plural and lower in ("fps", "tps", "gflops", "mflops"):
+            lower_words.append(lower[:-1])  # FPs are false positives, GFLOPs maybe what a model computes for one input
         elif lower in _KNOWN or run.islower() or plural:
             lower_words.append(lower)
         else:
@@ -337,6 +348,7 @@ def words(name: str) -> list[str]:
     return lower_words
 
 
+_DELTA = re.compile(r"Δ(?:\s?(t)(?![^\W_]))?")
 _TIME_OF_CJK = re.compile("(.*?)(?:(耗时|耗時|用时|用時|소요시간)|(时间|時間|时长|時長|시간))")
 """A time in a name of Chinese, Japanese or Korean, which has no blanks."""
 
@@ -358,6 +370,9 @@ _REACTION = Meaning(_Of.DURATION, sure=False, by_parent=True)
 
 Whole numbers are results.
 """
+
+_ETA = Meaning(_Of.ESTIMATE, sure=False, units=(1.0,))
+"""Of what is to come, or a learning rate, which is no more than 1."""
 
 _IDS = (["id"], ["uuid"], ["ident"])
 
@@ -471,6 +486,7 @@ def _says_nothing(key: list[str]) -> bool:
 
 
 def _of_words(key: list[str]) -> Meaning:
+    key = _in_english(key)
     known = set(key)
     if known & _SEEDS:
         return _DATA  # also if it is from the clock
@@ -503,6 +519,15 @@ def _of_words(key: list[str]) -> Meaning:
         return Meaning(_Of.DURATION if "since" in known else _Of.AMOUNT)
     return meaning or (_DATA if known & _OF_DATA or (known & _ESTIMATED and known & _STATISTICS) else RESULT)
 
+
+def _in_english(key: list[str]) -> list[str]:
+    """Return words with the one for a time at their end: ``temps d'entraînement``, which is another word in English."""
+    is_time = key[0] in ("temps", "tempo") and key[1:] and key[1] in _OF_TIMES
+    return [*key[2:], "time"] if is_time else key
+
+
+_OF_TIMES = _words("d de du di total moyen écoulé")
+"""What follows upon the French, Italian and Portuguese word for a time."""
 
 _FILES_OF_RUNS = _words("checkpoint checkpoints ckpt snapshot file lock cache backup")
 
@@ -552,6 +577,11 @@ def is_computation(name: str) -> bool:
     return bool(whose) and all(word in _OF_RUNS and word not in _WITHOUT_TIME for word in whose)
 
 
+def is_metric(name: str) -> bool:
+    """Return whether a name is that of a loss or a metric, even in a group of times: ``accuracy``."""
+    return not (_WITHOUT_TIME | _CLASS_METRICS | _OF_DATA).isdisjoint(words(name))
+
+
 def is_since_start(name: str) -> bool:
     """Return whether a name may be of a time since a start, or of a moment, which grow from line to line."""
     return meaning_of(name).alone or not _SINCE_START.isdisjoint(words(name))
@@ -574,14 +604,22 @@ _HASH = re.compile(r"(?<![A-Za-z])(?:md|sha-?|crc-?)[0-9*]+(?![0-9])", re.IGNORE
 
 
 def _rate(key: list[str]) -> Meaning | None:
-    """Return the meaning of so much for each unit of time: ``images_per_sec``, ``samples_sec``."""
+    """Return the meaning of so much for each unit of time, ``images_per_sec``, or of a share or a ratio of times."""
+    if key[-1] == "efficiency" and not {"parallel", "scaling"}.isdisjoint(key):
+        return Meaning(_Of.RATE)
+    if key[-1] in ("gflop", "mflop") and "per" not in key:
+        return Meaning(_Of.RATE, sure=False)
+    if key[-1] == "overhead":
+        return _modified(_Of.RATE, key[:-1])
     for at in [at for at, word in enumerate(key[:-1]) if at and word == "per"][::-1]:  # tokens per second per GPU
         if key[at + 1] in ("day", "days"):
             return _DATA if key[:at] != ["ns"] else Meaning(_Of.RATE)  # of a simulation of molecules
         if key[at + 1] in UNITS:
             slow = UNITS[key[at + 1]] >= UNITS["h"]  # more than a run counts
             meaning = _modified(_Of.RATE, [word for word in key[:at] if word not in _PROCESSED | {"num", "sampled"}])
-            of_matter = len(key[at - 1]) == 1 and key[at - 1] not in "bs"  # L/min, g/s, K/s
+            if key[at - 1] in _MATTER:
+                return _DATA
+            of_matter = len(key[at - 1]) == 1 and key[at - 1] not in "bs"  # g/s, K/s
             return replace(meaning, sure=meaning.sure and not of_matter and not slow)
     return None
 
@@ -596,8 +634,10 @@ def _per(key: list[str]) -> Meaning | None:
     return None
 
 
+_MATTER = _words("l dl cl ml µl μl ul mg µg μg ug kg mol mmol µmol mcg iu")
 _BEFORE_ITS_OWNER = _words(
-    "throughput latency fps rps qps durée duree tiempo duración duracion duração tempo memoria mémoire"
+    "время продолжительность czas"
+    " throughput latency fps rps qps durée duree tiempo duración duracion duração tempo memoria mémoire"
 )
 
 
@@ -631,7 +671,9 @@ def _of_head(head: str, others: list[str], key: list[str]) -> Meaning | None:
         meaning = _modified(_Of.ESTIMATE, others)
         return meaning if alone or meaning.of is not _Of.ESTIMATE else replace(meaning, sure=False)
     if head in _ESTIMATE:
-        return _DATA if set(others) & _OF_DATA else Meaning(_Of.ESTIMATE)
+        if set(others) & (_OF_DATA | _CHOSEN):
+            return _DATA
+        return _ETA if head == "eta" and UNITS.keys().isdisjoint(key) else Meaning(_Of.ESTIMATE)
     if head in _CLOCK:
         return _of_clock(head, others, units)
     if head in _ALSO_OF_DATA and set(key).isdisjoint(_PARTS | _OF_NETWORK | _MEMORY | _BYTES):
@@ -712,7 +754,7 @@ def _of_unit(key: list[str], units: tuple[float, ...]) -> Meaning | None:
     if last in _NUMBER_OF_RUN - _COUNTED_OF_RUN or (
         last in ("id", "ident", "number", "num", "no") and len(key) > 1 and key[-2] in _NUMBER_OF_RUN
     ):
-        return Meaning(_Of.NUMBER)
+        return Meaning(_Of.NUMBER, least=_LEAST_PORT if last in ("port", "ports") else 0)
     if last == "s" and len(key) > 1 and key[-2] in _BYTES | _COUNTED:
         return _modified(_Of.RATE, key[:-2])  # read_mb_s, samples_s
     if last in UNITS:
@@ -756,7 +798,7 @@ _NUMBER = re.compile(
 )
 _CLOCK_TEXT = re.compile(r"(?:(\d+) days?, ?)?(\d{1,4}):(\d\d)(?::(\d\d))?(?:[.,](\d+))?\s?([ap]m)?", re.IGNORECASE)
 _ISO_DURATION = re.compile(r"P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?")
-_SPANS = re.compile(r"(?:\d+(?:\.\d+)?\s?[a-z]+[ ,]*){2,}", re.IGNORECASE)
+_SPANS = re.compile(r"(?:\d+(?:\.\d+)?\s?[a-z]+[ ,:]*){2,}", re.IGNORECASE)
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s?([a-z]+)", re.IGNORECASE)
 _ISO = re.compile(
     r"(\d{4})[-/._]?(\d\d)[-/._]?(\d\d)"
@@ -893,7 +935,7 @@ def array_role(name: str, least: float, most: float, facts: RunFacts) -> Role:
     if meaning.of in (_Of.NOTHING, _Of.RESULT, _Of.NAME) or not (math.isfinite(least) and math.isfinite(most)):
         return Role.RESULT
     if meaning.of is _Of.NUMBER:
-        return Role.IDENTIFIER if least >= 1 and most < 2**48 else Role.RESULT
+        return Role.IDENTIFIER if least >= max(meaning.least, 1) and most < 2**48 else Role.RESULT
     if least == -1 and meaning.of is _Of.DURATION and _fits(meaning, most, facts):
         return Role.OPEN  # -1 may be what was not measured
     fits = [_fits(meaning, one, facts) for one in (least, most)]
@@ -931,7 +973,7 @@ def number_role(meaning: Meaning, value: float, is_integer: bool, facts: RunFact
     if meaning.of is _Of.RESULT or not math.isfinite(value) or (meaning.by_parent and is_integer):
         return Role.RESULT
     if meaning.of in (_Of.NUMBER, _Of.NAME):
-        return Role.IDENTIFIER if value >= 0 and value == int(value) else Role.RESULT
+        return Role.IDENTIFIER if value >= meaning.least and value == int(value) else Role.RESULT
     if meaning.of is _Of.NOTHING:
         return _bare_role(value, is_integer, facts)
     if meaning.alone and value > longest(facts) and _fits(meaning, value, facts) and not _is_epoch(value, facts):
@@ -944,7 +986,8 @@ def number_role(meaning: Meaning, value: float, is_integer: bool, facts: RunFact
     of_bytes = meaning.of is _Of.AMOUNT and is_integer and value >= _LEAST_BYTES
     if facts.counted and meaning.of in _TIMED and not of_clock:
         return Role.OPEN
-    return Role.MEASUREMENT if meaning.sure or of_clock or of_bytes else Role.OPEN
+    of_rest = meaning == _ETA and value > 1
+    return Role.MEASUREMENT if meaning.sure or of_clock or of_bytes or of_rest else Role.OPEN
 
 
 def is_age(value: float, facts: RunFacts) -> bool:
@@ -1024,6 +1067,8 @@ def with_unit(meaning: Meaning, unit: str) -> Meaning:
             return RESULT  # 0.31/day
         return RESULT if meaning.of_data else Meaning(_Of.RATE)
     said = meaning_of(unit) if "/" in unit or " per " in unit or unit.lower() in _RATE else NOTHING
+    if unit.endswith("FLOPS"):
+        said = Meaning(_Of.RATE)
     if unit.lower() in UNITS:
         said = Meaning(_Of.DURATION, units=(UNITS[unit.lower()],))
     if said.of_data:

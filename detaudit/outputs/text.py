@@ -33,6 +33,7 @@ from detaudit.outputs.lines import (
     Sums,
     columns_of,
     for_digest,
+    heading_of,
     hex_of,
     shown_label,
 )
@@ -228,7 +229,7 @@ class _Comparison:
         for side, parser in enumerate((self.ours, self.theirs)):
             alone = counts[side] - counts[1 - side]
             for number, text in enumerate(texts[side], 1):
-                if not text or text in alone or columns_of(text):
+                if not text or text in alone or parser.heading or heading_of(text) or columns_of(text):
                     parsed = parser.parse(text, number)
                     if alone[text] > 0 and _says(parsed):
                         differing_lines[side].append(parsed)

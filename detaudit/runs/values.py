@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import itertools
 import math
 import os
 import re
@@ -75,6 +74,7 @@ _SAY_NOTHING = frozenset(
 )
 _OF_PROCESS = re.compile(r"(?:\b|_)pids?$", re.IGNORECASE)
 _MOST_PROCESSES = 8
+_DIGITS_OF_ROWS = 7
 _MOST_MOMENTS = 10_000
 _BLOCK = re.compile(r": values [\d,]+ to [\d,]+$")
 _DIGITS = re.compile(r"\d+")
@@ -314,14 +314,21 @@ class _Values:
         )
 
     def _too_many(self) -> frozenset[str]:
-        """Return the names of numbers of processes of which a run has not so many, and knows none: of participants."""
-        columns: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        """Return the names of identifiers that are more than a run has, and none of its own: of rows of the data.
+
+        They are of processes if there are few, as participants may be, and others if they are all of ``0, 1, 2``.
+        """
+        columns: defaultdict[str, dict[str, int]] = defaultdict(dict)
         for value in self._values:
-            if value.role is Role.IDENTIFIER and value.shown.isdecimal() and _OF_PROCESS.search(value.name):
-                columns[_series(value.name)][value.name] = value.shown
-        own = {str(pid) for pid in self._facts.pids}
-        many = (one for one in columns.values() if len({*one.values()}) > _MOST_PROCESSES)
-        return frozenset(itertools.chain.from_iterable(one for one in many if own.isdisjoint(one.values())))
+            if value.role is Role.IDENTIFIER and value.shown.isdecimal() and len(value.shown) <= _DIGITS_OF_ROWS:
+                columns[_series(value.name)][value.name] = int(value.shown)
+        own = {*self._facts.pids, *self._facts.ports}
+        return frozenset(
+            name
+            for column in columns.values()
+            if _are_of_data(next(iter(column)), {*column.values()}) and own.isdisjoint(column.values())
+            for name in column
+        )
 
     def add(self, part: Part, data: Digested) -> None:
         """Take the next part, after its pieces were read."""
@@ -465,6 +472,13 @@ class _Rest:
         if role is not None:
             return role
         return measurements.array_role(name, self.least, self.most, facts) if self.finite else Role.RESULT
+
+
+def _are_of_data(name: str, numbers: Collection[int]) -> bool:
+    """Return whether numbers that a column is known by, such as those of jobs, are hardly those of a run."""
+    if _OF_PROCESS.search(name):
+        return len(numbers) > _MOST_PROCESSES
+    return len(numbers) > 1 and len(numbers) <= max(numbers) - min(numbers)
 
 
 def _digest(text: str) -> str:

@@ -20,6 +20,19 @@ FACTS = RunFacts(
 )
 
 MEASUREMENTS = """
+xRT|31.2
+x|31.2 GFLOPS
+parallel efficiency|0.93
+logging overhead|0.03
+patients_per_s|31.2
+TT (Sec)|0.31
+Δmem|28.1
+temps d'entraînement|3.21
+tempo di esecuzione|3.21
+czas treningu|3.21
+время обучения|3.21 сек
+Speicherverbrauch|312 MB
+total_runtime|00h:00m:03s
 checkpoint age|0.3s
 ips|12.3 images/s
 gpu.utilization|45
@@ -214,6 +227,8 @@ speed_samples_per_second|34
 """
 
 IDENTIFIERS = """
+port|43999
+span_id|00f067aa0ba902b7
 run_id|8530403b
 job_id|1234567d
 session_id|123e4567
@@ -299,7 +314,8 @@ tps|12
 Output|21.4 °C
 total_spent|12.5
 rss|1.25
-output|4.5 L/min
+eta|0.0927
+GFLOPs|2.32
 bandwidth|900
 energy_kwh|0.001
 emissions|0.0001
@@ -316,6 +332,15 @@ quux_duration|3.1
 """
 
 RESULTS = """
+output|4.5 L/min
+infusion rate|3.12 ml/h
+swing_time|0.41 s
+mean QTc|412.3 ms
+braking time|2.12 s
+best_eta|0.0927
+plan.port|3
+most_influential.study_name|ASCOT
+time feature importances|0.31
 patient age|0.3
 eta2|0.31
 partial_eta_squared|0.31

@@ -338,6 +338,29 @@ def test_what_differs_and_is_no_result(a: str, b: str) -> None:
     assert serious(differences(f"{a} loss 0.25", f"{b} loss 0.5"))
 
 
+TIMES = "Stage timings (s)\nload 0.3{0}\nforest 0.1{0}\n"
+IMPORTANCES = "Feature importance:\ntime 0.3{0}\nage 0.12\n"
+
+
+@pytest.mark.parametrize("kept", [text.MOST_KEPT, 20, 0], ids=["kept", "below what is kept", "digested"])
+@pytest.mark.parametrize(
+    ("printed", "results"),
+    [
+        (TIMES, False),
+        (TIMES + "\nforest 0.9{0}", True),  # a table of times ends at an empty line
+        (TIMES + "all stages done\nforest 0.9{0}", True),  # or at a line of words
+        ("Timings (s)\naccuracy 0.9{0}", True),
+        ("Timings: load 0.3{0} forest 0.1{0}", False),
+        (IMPORTANCES, True),
+        ("Times of all parts\ntime 0.3{0}\nage 0.12\n", False),
+    ],
+)
+def test_a_heading_says_what_the_numbers_below_it_are(kept: int, printed: str, results: bool) -> None:
+    with mock.patch.object(text, "MOST_KEPT", kept):
+        found = differences(printed.format(1), printed.format(2))
+    assert bool({one.kind for one in found} & {OutputKind.VALUE, OutputKind.AMBIGUOUS}) is results
+
+
 def test_a_table_ends_at_an_empty_line() -> None:
     table = "epoch  time\n1  0.5\n"
     rows = [f"{table}{between}2  0.{digit}" for between in ("", "\n") for digit in (6, 7)]
