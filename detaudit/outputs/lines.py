@@ -344,7 +344,7 @@ def _shape(line: str, heading: str = "") -> _Shape:
 
 def heading_of(line: str) -> str:
     """Return what a line says of those below it, if that is a kind of times, or what is no time: ``Timings (s)``."""
-    if not _MAY_BE_HEADING.search(line):
+    if not any(part in line for part in _IN_HEADINGS):
         return ""
     heading = line.strip(" #*=-:\t").lower()
     if len(heading) > _LONGEST_HEADING:
@@ -368,7 +368,11 @@ def _below_heading(label: str, heading: str) -> str:
 _GROUP = re.compile(r"^\W*((?:[A-Za-z]\w*[ _])?(?:[Tt]imings?|TIMINGS?|[Ss]tage times|[Rr]untimes))\s*:\s+(?=[A-Za-z])")
 _LONGEST_HEADING = 60
 _OF_RESULTS = re.compile(r"\b(?:importances?|coefficients?|shap|correlations?|(?:odds|hazard) ratios?)\b")
-_MAY_BE_HEADING = re.compile(rf"(?i:{_OF_RESULTS.pattern}|[(\[](?:ms|s|secs?|seconds?|min|minutes?|h|hours?)[)\]])")
+_IN_HEADINGS = ("(s)", "[s]", "(ms)", "[ms]", "(sec", "[sec", "(min", "[min", "mportance", "oefficient", "SHAP", "shap",
+                "orrelation", " ratio")  # fmt: skip
+"""What is in a line that may be a heading: searching for these is cheap."""
+
+_IN_HEADINGS_IN_BYTES = tuple(map(str.encode, _IN_HEADINGS))
 
 
 def _names_row(slot: _Slot, has_unit: bool) -> bool:
@@ -930,16 +934,15 @@ class BytesParser:
             if not row:
                 self._columns.clear()
                 self._heading = ""
-            elif self._heading or _MAY_BE_HEADING.search(row.decode("utf-8", "replace")):
-                text = self._parser.line(row.decode("utf-8", "surrogateescape")).strip()
-                shape = _shape(text.translate(ZEROS))
-                if not shape.slots:
-                    self._heading = "" if shape.columns else heading_of(text)
             if not row or _DIGIT_ALONE_IN_BYTES.search(template):
                 continue
-            columns = columns_of(self._parser.line(row.decode("utf-8", "replace")).strip())
+            text = self._parser.line(row.decode("utf-8", "replace")).strip()
+            columns = columns_of(text)
             if columns:
                 self._columns[len(columns)] = columns
+            heading = "" if columns else heading_of(text)
+            if heading or (self._heading and not _shape(text).slots):
+                self._heading = heading
 
     def sums(self, rows: list[bytes]) -> Sums:
         """Return the digest of some lines."""
@@ -981,7 +984,7 @@ class BytesParser:
                 return _joined([row if first < 0 else row[:first]]), 0, _joined([row]) if first >= 0 else 0
             text = template.decode("utf-8", "surrogateescape")
             plan = self._plans[key] = _plan(_shape(text, self._heading), text)
-        if not plan.slots:
+        if not plan.slots and (self._heading or any(part in row for part in _IN_HEADINGS_IN_BYTES)):
             self._heading = "" if plan.columns else heading_of(row.decode("utf-8", "surrogateescape"))
         if plan.columns:
             self._columns[len(plan.columns)] = _named(plan.columns, row.decode("utf-8", "surrogateescape"))
