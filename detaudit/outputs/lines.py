@@ -127,8 +127,10 @@ _SINCE_1970 = re.compile(r"[0-9]{10}(?:[0-9]{3}|\.[0-9]+)$")
 _UNIT_IN_BRACKETS = re.compile(r"\s*[(\[](ms|s|secs?|seconds?|min|minutes?|h|hours?|MB|GB|MiB|GiB)[)\]]$")
 _LABEL_IN_BRACKETS = re.compile(r"(?<=\w)\s*[(\[]([^()\[\]]{1,20})[)\]]$")
 _AFTER_COUNT = re.compile(r"[\])]\s*[:=]\s*[(\[]?")  # eval_runtime [2]: (0.0214, 0.0259)
-_COLUMN = re.compile(r"\s{2,}|\t|[|│┃┆║,]")
-_RULE = re.compile("[|│┃┆║]")
+_COLUMN = re.compile(r"\s{2,}|\t|[|│┃┆║,]|(?<=\s)&(?=\s)|\s*\\\\(?:\s*\\\w+)*$")
+_RULE = re.compile(r"[|│┃┆║]|(?<=\s)&(?=\s)")
+"""What is between two columns; LaTeX has an ampersand there, and two backslashes at the end of a row."""
+
 _TYPE_OF_COLUMN = re.compile(
     r"str|bool(ean)?|date|time|cat(egorical)?|enum|null|object|binary|blob|varchar|float|double|integer|bigint|hugeint"
     r"|(u?int|float|[iuf])[0-9]+|(list|array|struct|datetime|duration|decimal|timestamp)\b.*"
@@ -434,7 +436,7 @@ def _row_of(line: str, slots: list[_Slot]) -> int:
 
     It has nothing but numbers, but for a text in the first column.
     """
-    if len(_RULE.findall(line)) >= _MANY and any(_alone(line, slot) for slot in slots):
+    if (len(_RULE.findall(line)) >= _MANY or _OF_LATEX.search(line)) and any(_alone(line, slot) for slot in slots):
         return sum(1 for cell in _RULE.split(line) if cell.strip())
     if not slots or any(
         map(str.isalpha, "".join(line[a.end : b.start] for a, b in pairwise(slots)) + line[slots[-1].end :])
@@ -447,9 +449,14 @@ def _row_of(line: str, slots: list[_Slot]) -> int:
 
 
 def _alone(line: str, slot: _Slot) -> int:
-    """Return how many vertical rules are before a number that is alone in its cell, 0 if there is something else."""
+    """Return how many vertical rules are before a number in a cell without words, 0 if there is something else."""
     before, after = _RULE.split(line[: slot.start])[-1], _RULE.split(line[slot.end :])[0]
-    return 0 if before.strip() or after.strip() else len(_RULE.findall(line, 0, slot.start))
+    return len(_RULE.findall(line, 0, slot.start)) if _NUMBERS_ONLY.fullmatch(f"{before}0{after}") else 0
+
+
+_OF_LATEX = re.compile(r"\s&\s.*\\\\(?:\s*\\\w+)*$")
+_NUMBERS_ONLY = re.compile(r"[\s\d.,;:±+\-\u2013/()\[\]*%]*(?:\\\\(?:\s*\\\w+)*)?\s*")
+"""What is in a cell with numbers alone, such as an interval or a deviation, and at the end of a row of LaTeX."""
 
 
 def _leading(line: str, slots: list[_Slot]) -> tuple[int, ...]:
@@ -524,7 +531,9 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
     few = meaning is NOTHING and is_integer and (of_total or digits[1] - digits[0] < 3)
     if of_total and unit == "W":
         meaning = with_unit(NOTHING, unit)  # P0    52W / 300W, as nvidia-smi prints it
-    longer = match["sign"] == "+" and bool(unit) and (meaning.shortest_s < math.inf or meaning.is_of_machine)  # +12.1ms
+    longer = match["sign"] == "+" and (
+        (bool(unit) and meaning.shortest_s < math.inf) or meaning.is_of_machine
+    )  # +12.1ms
     result = (bool(match["sign"]) and not longer) or few or meaning.is_result
     count = of_total or measurements.is_count(label)
     scale = measurements.SUFFIXES[match["suffix"] or ""]

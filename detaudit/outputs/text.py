@@ -164,7 +164,7 @@ class _Comparison:
         for ours, theirs in alike.values():
             for side, rest in enumerate(self._pairs(ours, theirs)):
                 left[side].extend(rest)
-        left = self._unnamed(*left)
+        left = self._marked(*self._unnamed(*left))
         self._words(*(sorted(side, key=lambda line: line.number) for side in left))
         if self.stream == STDOUT and not self.differences.keys() & set(_ORDER):
             self._order(a, b, one, two)
@@ -273,6 +273,23 @@ class _Comparison:
             self._of_runs(line, others.pop())
         return rest, [line for lines in same.values() for line in lines] if ours else theirs
 
+    def _marked(self, ours: list[ParsedLine], theirs: list[ParsedLine]) -> tuple[list[ParsedLine], list[ParsedLine]]:
+        """Compare lines that differ in their mark of significance, which follows from a number, and return the others.
+
+        Those with equal numbers are among the others.
+        """
+        same: defaultdict[str, list[ParsedLine]] = defaultdict(list)
+        for line in reversed(theirs):
+            same[_MARK.sub("", line.words)].append(line)
+        rest = []
+        for line in ours:
+            others = same[_MARK.sub("", line.words)]
+            if others and line.results != others[-1].results:
+                self._values(line, others.pop())
+            else:
+                rest.append(line)
+        return rest, [line for lines in same.values() for line in lines]
+
     def _of_runs(self, a: ParsedLine, b: ParsedLine) -> None:
         if not self._counted(OutputKind.IDENTIFIER):
             self._note(OutputKind.IDENTIFIER, f"line {a.number}", _shown(a.text, b.text))
@@ -348,6 +365,9 @@ class _Comparison:
             path=self.stream, kind=kind, at=at, values=values, only_run=only_run, more=more
         )
 
+
+_MARK = re.compile(r"(?<=\0)\s*(?:\*{1,4}|†|n\.?\s?s\.?|\.)?\s*$")
+"""What stands behind a p-value: ``p = 0.043 *``, ``p = 0.31 n.s.``"""
 
 _PATH = re.compile(r"[^\s'\"]*[/\\][^\s'\"]*")
 

@@ -361,6 +361,28 @@ def test_a_heading_says_what_the_numbers_below_it_are(kept: int, printed: str, r
     assert bool({one.kind for one in found} & {OutputKind.VALUE, OutputKind.AMBIGUOUS}) is results
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "kind"),
+    [
+        ("age: p = 0.057 n.s.", "age: p = 0.043 *", OutputKind.VALUE),
+        ("age 0.057", "age 0.001 ***", OutputKind.VALUE),
+        ("age 0.05 *", "age 0.05", OutputKind.WORDS),
+        ("age 0.057 up", "age 0.043 *", OutputKind.WORDS),
+    ],
+)
+def test_a_mark_of_significance_hides_no_number(a: str, b: str, kind: OutputKind) -> None:
+    assert [one.kind for one in differences(a, b)] == [kind]
+
+
+LATEX = "Model & F1 & CI & Fit [s] \\\\ \\midrule\nRF & 0.9{0} & [0.8{1}, 0.9] & 0.1{2} \\\\ \\bottomrule"
+
+
+@pytest.mark.parametrize(("digits", "result"), [("211", True), ("121", True), ("112", False)])
+def test_a_table_of_latex_has_columns(digits: str, result: bool) -> None:
+    found = {one.kind for one in differences(LATEX.format(*"111"), LATEX.format(*digits))}
+    assert (OutputKind.VALUE in found, OutputKind.AMBIGUOUS in found) == (result, False)
+
+
 def test_a_table_ends_at_an_empty_line() -> None:
     table = "epoch  time\n1  0.5\n"
     rows = [f"{table}{between}2  0.{digit}" for between in ("", "\n") for digit in (6, 7)]
