@@ -6,6 +6,8 @@ To read entry points takes longer than to start detaudit, so only what needs one
 import importlib
 from typing import Any, NamedTuple, cast
 
+from detaudit.errors import UnknownNameError
+
 COMMANDS = "detaudit.commands"
 """Each is a Command."""
 
@@ -53,7 +55,11 @@ def entry_point(group: str, name: str, kind: str) -> Any:
         return one.load()
     from detaudit.config.yamlfile import unknown  # --help has to answer without it
 
-    raise unknown(kind, name, names(group))
+    known = names(group)
+    if group == LEAVES and not known:
+        hint = "It is found by the metadata of the package: install detaudit, rather than run it from its source."
+        raise UnknownNameError(f"the {kind} {name!r} of detaudit is not installed", hint)
+    raise unknown(kind, name, known)
 
 
 def command(name: str) -> Command:

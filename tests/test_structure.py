@@ -39,7 +39,7 @@ ROOMS = {
     "callbacks": set(),
     # What is asked for, and how what leaves a run is compared.
     "config": {"compat", "errors", "model", "notebooks", "wire"},
-    "entry_points": {"config"},
+    "entry_points": {"config", "errors"},
     "outputs": {"model", "redact"},
     # One process and its end; the user's code, read.
     "launch": {"config", "errors", "model", "notebooks", "outputs", "private", "redact", "wire"},

@@ -309,7 +309,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
             takers = either([taker.replace(")", "=...)") for taker in self.takes])
             return f"{self.call}() is called without a seed: {takers} takes one"
         condition = f" ({self.condition})" if self.condition else ""
-        return _TEXTS[self.kind].format(call=self.call) + condition
+        return _TEXTS[self.kind].format(call=self.call).replace(")()", ")") + condition  # KMeans.fit(random_state)
 
     def with_place(self) -> str:
         """Return the file and the line, and what the line does."""

@@ -450,6 +450,13 @@ def of_source(source: Source, differs: Difference, known: CulpritContext) -> Cul
     )
 
 
+def after_trials(made: Culprit) -> Culprit:
+    """Return a culprit whose flags were tried: hashes that differ without a salt are of objects, by their addresses."""
+    trials = [flag.trial for flag in made.flags if flag.trial is not None and not flag.trial.failed]
+    salted = not trials or any(one.helps(made.step, made.stage) for one in trials)
+    return made if made.cause is not Cause.HASH or salted else structs.replace(made, cause=Cause.ADDRESS)
+
+
 def of_variable(first: Differing, differs: Difference, known: CulpritContext) -> Culprit:
     """Return the culprit behind the first variable that differs."""
     one = first.one

@@ -48,7 +48,7 @@ from detaudit.runs.log import loaded_files, versions
 from detaudit.source import excerpts
 from detaudit.trace import align
 from detaudit.trace.align import Spread
-from detaudit.trace.culprit import CulpritContext, CulpritSearch, Remedies, UserCode
+from detaudit.trace.culprit import CulpritContext, CulpritSearch, Remedies, UserCode, after_trials
 from detaudit.trace.instrumented import EVERY_STEP, InstrumentedRuns, RunPair, Window
 from detaudit.trace.operations import Saved
 from detaudit.trial import tried
@@ -253,7 +253,7 @@ class Tracer:
             flags[number] = structs.replace(flag, trial=trial)
             if trial is not None and trial.helps(culprit.step, culprit.stage):
                 break
-        return structs.replace(culprit, edit_trial=edit_trial, flags=tuple(flags))
+        return after_trials(structs.replace(culprit, edit_trial=edit_trial, flags=tuple(flags)))
 
     def _tried(self, flag: str, numbers: Sequence[int], until: Until | None) -> RemedyTrial | None:
         """Return what came of runs with a flag more, None if it cannot be applied."""

@@ -12,6 +12,7 @@ import pytest
 from detaudit import entry_points
 from detaudit.cli import cli, main
 from detaudit.cli.help import Command, Group
+from detaudit.errors import UnknownNameError
 from tests.report.widths import too_wide
 
 ALL_COMMANDS = cli.list_commands(click.Context(cli))
@@ -104,6 +105,15 @@ def test_a_command_of_another_package_is_listed_and_done(
     assert re.search(r"^  extra +Says hello\.$", capsys.readouterr().out, re.MULTILINE)
     assert main(["extra"]) == 0
     assert capsys.readouterr().out == "hello\n"
+
+
+def test_a_source_tree_without_an_installation_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: metadata.EntryPoints([]))
+    with pytest.raises(UnknownNameError, match="'replays' of detaudit is not installed") as raised:
+        entry_points.entry_point(entry_points.LEAVES, "replays", "part")
+    assert "install detaudit" in raised.value.hint
+    with pytest.raises(UnknownNameError, match="unknown command 'rum'"):
+        entry_points.command("rum")
 
 
 @click.command()

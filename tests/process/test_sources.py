@@ -314,6 +314,29 @@ GaussianNB().fit(x, y)
     assert (named["line"], named["kind"], named["call"]) == (7, "unseeded", "sklearn.model_selection.train_test_split")
 
 
+@pytest.mark.slow
+def test_an_estimator_that_is_seeded_from_the_clock_is_named_where_it_is_fitted(project: Project) -> None:
+    project.write(
+        "fit.py",
+        """
+import argparse, time
+from sklearn.datasets import load_iris
+from sklearn.tree import ExtraTreeClassifier
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
+x, y = load_iris(return_X_y=True)
+ExtraTreeClassifier(random_state=parser.parse_args().seed).fit(x, y)
+ExtraTreeClassifier(random_state=3).fit(x, y)
+""",
+    )
+    done = project.run("fit.py", "--runs", "3")
+    (named,) = sources(done)
+    assert (named["line"], named["call"]) == (9, "ExtraTreeClassifier.fit(random_state)")
+    printed = project.detaudit("run", "fit.py", "--runs", "2", "--out", "again").out
+    assert "ExtraTreeClassifier.fit(random_state) is seeded " in printed
+
+
 LIBRARY = """
 import numpy as np
 

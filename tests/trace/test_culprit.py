@@ -14,9 +14,11 @@ from detaudit.model import (
     Culprit,
     Difference,
     Edit,
+    FlagFix,
     How,
     Operand,
     Operation,
+    RemedyTrial,
     Source,
     SourceKind,
     Stage,
@@ -230,3 +232,20 @@ def test_what_an_operation_takes_and_returns_in_two_runs(tmp_path: Path) -> None
     assert found.inputs == (weights, operand("cd", "int64"), operand(""))
     assert found.outputs == (Operand(dtype="float32", shape=(0,), digests=("12", "34")),) * MOST_OPERANDS
     assert [one.differs for one in (found.inputs[0], found.outputs[0])] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("cause", "trial", "expected"),
+    [
+        (Cause.HASH, RemedyTrial(runs=2, first_difference=DIFFERS), Cause.ADDRESS),
+        (Cause.HASH, RemedyTrial(runs=2), Cause.HASH),
+        (Cause.HASH, RemedyTrial(runs=1, failed=True), Cause.HASH),
+        (Cause.HASH, None, Cause.HASH),
+        (Cause.SEED, RemedyTrial(runs=2, first_difference=DIFFERS), Cause.SEED),
+    ],
+)
+def test_hashes_that_differ_without_a_salt_are_of_addresses(
+    cause: Cause, trial: RemedyTrial | None, expected: Cause
+) -> None:
+    tried = FlagFix(flag="python-hash-seed", title="", trial=trial)
+    assert culprit.after_trials(at(5, How.SOURCE, cause, flags=(tried,))).cause is expected

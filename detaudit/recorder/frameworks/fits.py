@@ -14,6 +14,7 @@ from ..process import frames, guard
 from ..process.guard import Guard
 from ..process.replace import replace
 from ..randomness import draws
+from ..randomness.seeds import described
 from ..training import clocks, digest
 from ..training.framework import Framework, Steps
 from ..training.steps import LastLoss, Training
@@ -74,7 +75,7 @@ class FitTraining(Training):
         """Return the number of the current step, 0 if another framework counts the steps."""
         return self.steps + 1 if self._alone() else 0
 
-    def begin(self, name: str, data: Any) -> None:
+    def begin(self, name: str, data: Any, learner: Any = None) -> None:
         """Record what a fit is called with, and the random generators. Seeds in its parameters are no data."""
         self.begins()
         self.outputs.updated()
@@ -85,18 +86,19 @@ class FitTraining(Training):
         parts = self._reader.parts(_inputs(data, seeds))
         if seeds and self.wants("rng"):
             self.event(self.steps + 1, "rng", digest.of_bytes(repr(seeds).encode()))
-            self._seeded(name, seeds)
+        if self.wants("rng"):
+            self._seeded(name, [*seeds, *_own_seeds(learner)])
         if parts and self.wants("batch"):
             self.event(self.steps + 1, "batch", "%s %s" % (digest.of_parts(parts), name))
 
     def _seeded(self, name: str, seeds: list[tuple[str, Any]]) -> None:
-        frame = frames.user_frame(sys._getframe().f_back)
-        if frame is not None and self.steps < _MOST_SEEDED:
+        frame = frames.user_frame(sys._getframe().f_back) if seeds and self.steps < _MOST_SEEDED else None
+        if frame is not None:
             file, line = frames.location(frame)
-            for key, value in seeds:
-                what = "%s(%s)" % (name, key)
-                record = {"k": "source", "kind": "seed", "what": what, "file": file, "line": line, "value": repr(value)}
-                self._recorder.sink.write(record)
+            for key, seed in seeds:
+                kind, value = described((seed,), {})
+                record = {"k": "source", "kind": kind, "what": "%s(%s)" % (name, key), "file": file, "line": line}
+                self._recorder.sink.write({**record, "value": value})
 
     def end(self, name: str, result: Any) -> None:
         """Write a finished fit with what was learned."""
@@ -110,6 +112,12 @@ class FitTraining(Training):
         self.weights.hold(result, arrays, parts)
         self._stepped(self.steps)
         self.write()
+
+
+def _own_seeds(learner: Any) -> list[tuple[str, int]]:
+    """Return the seeds that an estimator was made with."""
+    own = getattr(learner, "__dict__", {})
+    return [(name, own[name]) for name in ("random_state", "random_seed", "seed") if type(own.get(name)) is int]
 
 
 def _inputs(data: Any, seeds: list[tuple[str, Any]] | None = None) -> list[Any]:
@@ -210,7 +218,7 @@ class Fits:
         inside.now = True
         try:
             with guarded, (training := self.training(library)).lock:
-                training.begin(name, data)
+                training.begin(name, data, learner)
             began = time.perf_counter()
             result = function(*args, **kwargs)
             clocks.add(time.perf_counter() - began)

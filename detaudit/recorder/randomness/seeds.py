@@ -152,7 +152,7 @@ def _seed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return args[0] if args else next(iter(kwargs.values()), None)
 
 
-def _described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str]:
+def described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str]:
     """Return the kind of a call that seeds, and its seed as text."""
     seed = _seed(args, kwargs)
     if seed is None:
@@ -208,7 +208,7 @@ def _seeding(sink: Sink, what: str, skip: int = 0, through: Container[str] | Non
         user_frame = frames.user_frame(frame) if in_library else direct
         if user_frame is None or (in_library and _names_files(frame)):
             return
-        (kind, value), location = _described(args, kwargs), frames.location(user_frame)
+        (kind, value), location = described(args, kwargs), frames.location(user_frame)
         takers = _takers(frame, user_frame) if kind == "unseeded" else []
         if (in_library and not takers) or (kind == "unseeded" and what in repeatable):
             return
