@@ -203,6 +203,7 @@ _OF_TIME = re.compile(
 )
 """What follows after a share of a time that was measured."""
 
+_OF_PEAK = re.compile(r"\s?of (?:the )?(?:theoretical )?peak\b")
 _FASTER = re.compile(r"\s?(?:faster|slower|speed-?up|real[ -]?time)\b", re.IGNORECASE)
 _WHERE_TIME_GOES = re.compile(r"\btime (?:goes|went|is spent|spent|breakdown)\b", re.IGNORECASE)
 
@@ -317,7 +318,8 @@ def _shape(line: str, heading: str = "") -> _Shape:
         known = any(slot.meaning.is_of_machine and slot.meaning.sure for slot in slots)
         if known and label.lower().split(" ")[-1] in _OF_MACHINES:
             label = f"gpu {label}"
-        if not label and token["unit"] == "%" and any(slot.meaning.is_of_machine for slot in slots):
+        of_peak = _OF_PEAK.match(line, end) and any(slot.meaning.is_measured for slot in slots)
+        if not label and token["unit"] == "%" and (of_peak or any(slot.meaning.is_of_machine for slot in slots)):
             label = _SHARE
         if (
             not slots
@@ -504,6 +506,8 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
     unit = (match["unit"] or "").strip()
     if not unit and (spread := _SPREAD.match(line, end)) and (deviation := _TOKEN.match(line, spread.end())):
         unit = (deviation["unit"] or "").strip()  # 22.6±9.9 MB/s
+    if "/" in unit and measurements.is_processed(unit.partition("/")[0], label):
+        label = ""  # scored 400 patients (31.2 patients/s)
     counted = not unit and match["digits"].isdigit() and bool(_COUNTED.match(line, end))
     meaning = with_unit(_meaning(label, counted), unit)
     if _BYTES.fullmatch(unit) and meaning.is_result and measurements.is_of_memory(label):
@@ -805,6 +809,9 @@ _SHARE = "utilization"
 """What is said of the percentages beside a column of times, and of the increments of memory."""
 
 
+_STAGES = frozenset(("stage", "phase", "step", "part", "task", "section", "component", "op", "operation"))
+"""What the first column names if another one, called nothing but ``s``, has its time."""
+
 _UNBRACKETED = re.compile(r" (?![(\[])")
 
 
@@ -851,6 +858,8 @@ def _labeled(
             continue
         shares = bool(_PERCENT.fullmatch(cell.name) and column) and not meaning_of(column).is_result
         column = _SHARE if shares else cell.name
+        if cell.name.lower() in measurements.UNITS and columns[0].name.lower() in _STAGES:
+            column = f"{columns[0].name} time {cell.name}"
         if slot.label and slot.kind == NUMBERS and slot.digits != (0, 0) and cell.name.lower() in measurements.UNITS:
             meaning = meaning_of(f"{slot.label} {cell.name}")
             slot = replace(slot, meaning=meaning, result=meaning.is_result, seconds=meaning.shortest_s * slot.scale)

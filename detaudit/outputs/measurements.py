@@ -45,6 +45,8 @@ _PROCESSED = _words(
 )
 """What a program does so many of in a second, which may be whose quantity it is elsewhere."""
 
+_ONE_PROCESSED = frozenset(word.removesuffix("s") for word in _PROCESSED)
+
 _RATE = _words(
     "throughput speedup rtf fps qps ips wps tps ups sps its bandwidth gbps mbps tflops gflops mflops mfu hfu"
     " tokenspersecond gbs mbs algbw busbw xrt"
@@ -187,7 +189,8 @@ _OF_DATA = _and_plurals(
     " cars passengers goals spikes photons counts tau roi"
     " headway ttc stride stance oscillation pendulum period balance speaker phoneme note qrs"
     " swing cadence qtc rr hrv evoked conduction synaptic echo settling rise braking overtaking encroachment"
-    " acceptance lane sprint foraging hydraulic valve macaulay epigenetic transit finishing junction alarm"
+    " acceptance lane pick boundary sprint foraging hydraulic valve macaulay epigenetic transit finishing junction"
+    " alarm"
 )
 
 _ESTIMATED = _words("bootstrap bootstrapped posterior credible confidence")
@@ -213,7 +216,7 @@ _EXTENSIONS = _words(
 _CLASS_METRICS = _words("iou miou f1 ap map dice jaccard precision recall auc accuracy acc support")
 """What a class of the data has, whatever the class is called: ``iou.wall``."""
 
-_MOMENTS = _words("start starts end ends begin begins stop stops")
+_MOMENTS = _words("start starts end ends begin begins stop stops finish")
 """Whose time may be a place in a recording, as ``word_start_time``, unless it is of what only a computation has."""
 
 _ALSO_IN_RECORDINGS = _words(
@@ -392,10 +395,9 @@ def meaning_of(name: str) -> Meaning:
     if len(parts) > 1 and parts[-1] in _IDS:
         parts[-2:] = [parts[-2] + parts[-1]]
     *parents, key = parts
-    if _RELAXATION.search(name):
-        return _REACTION
-    if _EFFECT_SIZE.search(name):
-        return _DATA
+    for pattern, meaning in _BY_FORM:
+        if pattern.search(name):
+            return meaning
     above_it = parents[-1] if parents else []
     while len(parents) > 1 and _of_words(parents[-1]).of is _Of.RESULT and _is_of_runs(parents[-1]):
         parents.pop()  # timings.phases.load
@@ -420,6 +422,8 @@ def meaning_of(name: str) -> Meaning:
 
 def _as_tools_write(parents: list[list[str]], key: list[str]) -> Meaning | None:
     """Return the meaning of names that are known from the tools that write them, None if it is none of these."""
+    if key == ["time", "left", "passed"]:
+        return Meaning(_Of.DURATION, units=(1e-3,))  # time_left.tsv of CatBoost
     if key in (["ts"], ["dur"]) and ["trace", "events"] in parents:
         return Meaning(_Of.DURATION, units=(1e-6,))  # as profilers write what browsers show
     if key == ["threads"] and len(parents) == 1 and not _MONITORS.isdisjoint(parents[0]):
@@ -434,7 +438,12 @@ def _as_tools_write(parents: list[list[str]], key: list[str]) -> Meaning | None:
 
 
 _RELAXATION = re.compile(r"(?:^|[\s_])T[0-9]\*?$")
+_WILL_END = re.compile(
+    r"\b(?:will|would|should|expected to) (?:be )?(?:finish(?:ed)?|end|complete[d]?|done|ready) (?:at|by)$",
+    re.IGNORECASE,
+)
 _EFFECT_SIZE = re.compile(r"(?<![^\W_])eta(?:2|\u00b2|[\s_-]?sq(?:uared)?(?![^\W_]))", re.IGNORECASE)
+_BY_FORM = ((_RELAXATION, _REACTION), (_WILL_END, Meaning(_Of.ESTIMATE)), (_EFFECT_SIZE, _DATA))
 _OF_PARTS = _words("timings timing timers runtimes")
 """What a group of times is called that has the name of a part of the computation for each."""
 
@@ -577,6 +586,12 @@ def is_computation(name: str) -> bool:
     return bool(whose) and all(word in _OF_RUNS and word not in _WITHOUT_TIME for word in whose)
 
 
+def is_processed(counted: str, label: str) -> bool:
+    """Return whether so many of what is counted in each second are those that a label says a program does."""
+    said = {*words(label)} & _OF_DATA
+    return not _PROCESSED.isdisjoint(words(counted)) and said <= {*words(counted), "simulated", "predicted"}
+
+
 def is_metric(name: str) -> bool:
     """Return whether a name is that of a loss or a metric, even in a group of times: ``accuracy``."""
     return not (_WITHOUT_TIME | _CLASS_METRICS | _OF_DATA).isdisjoint(words(name))
@@ -630,7 +645,8 @@ def _per(key: list[str]) -> Meaning | None:
         at = key.index("per")
         units = tuple(UNITS[word] for word in key[:at] if word in UNITS)
         if units:
-            return _modified(_Of.DURATION, key[at + 1 :] + [one for one in key[:at] if one not in UNITS], units)
+            whose = key[at + 1 :] if min(units) >= 1 else [one for one in key[at + 1 :] if one not in _ONE_PROCESSED]
+            return _modified(_Of.DURATION, whose + [one for one in key[:at] if one not in UNITS], units)
     return None
 
 
@@ -725,6 +741,8 @@ def _of_clock(head: str, others: list[str], units: tuple[float, ...]) -> Meaning
         meaning = replace(meaning, summed=True)
     if head == "spent" and others and set(others) <= _NEUTRAL - _CLOCK - UNITS.keys():
         return replace(meaning, sure=False)  # total_spent may be money
+    if head in ("uptime", "clock") and not others and units == _NO_UNIT:
+        return replace(meaning, sure=False)  # a share of the time, or an age by what genes say
     of_data = {"time": (["ratio"], ["peak"], ["value"]), "duration": (["effective"], ["modified"])}
     if others in of_data.get(head, ()):
         return replace(meaning, sure=False)  # a time ratio, a time to peak, a modified duration

@@ -72,7 +72,7 @@ _OUTPUT_OF_JOBS = frozenset(
 _SAY_NOTHING = frozenset(
     ["out", "output", "outputs", "stdout", "stderr", "log", "logs", "tmp", "temp", "file", "text", "printed", "print"]
 )
-_OF_PROCESS = re.compile(r"(?:\b|_)pids?$", re.IGNORECASE)
+_OF_PROCESS = re.compile(r"(?:\b|_)(?:pids?|tids?|threads?(?:_ids?)?|ports?)$", re.IGNORECASE)
 _MOST_PROCESSES = 8
 _DIGITS_OF_ROWS = 7
 _MOST_MOMENTS = 10_000
@@ -316,7 +316,7 @@ class _Values:
     def _too_many(self) -> frozenset[str]:
         """Return the names of identifiers that are more than a run has, and none of its own: of rows of the data.
 
-        They are of processes if there are few, as participants may be, and others if they are all of ``0, 1, 2``.
+        A run may have few processes, as data has participants; and few others, such as workers, which are numbered.
         """
         columns: defaultdict[str, dict[str, int]] = defaultdict(dict)
         for value in self._values:
@@ -326,7 +326,7 @@ class _Values:
         return frozenset(
             name
             for column in columns.values()
-            if _are_of_data(next(iter(column)), {*column.values()}) and own.isdisjoint(column.values())
+            if _are_of_data(next(iter(column)), [*column.values()]) and own.isdisjoint(column.values())
             for name in column
         )
 
@@ -474,11 +474,13 @@ class _Rest:
         return measurements.array_role(name, self.least, self.most, facts) if self.finite else Role.RESULT
 
 
-def _are_of_data(name: str, numbers: Collection[int]) -> bool:
+def _are_of_data(name: str, numbers: list[int]) -> bool:
     """Return whether numbers that a column is known by, such as those of jobs, are hardly those of a run."""
+    known = {*numbers}
     if _OF_PROCESS.search(name):
-        return len(numbers) > _MOST_PROCESSES
-    return len(numbers) > 1 and len(numbers) <= max(numbers) - min(numbers)
+        return len(known) > _MOST_PROCESSES
+    gaps = len(known) <= max(known) - min(known)
+    return len(known) > 1 and (gaps or (len(known) > _MOST_PROCESSES and numbers != sorted(numbers)))
 
 
 def _digest(text: str) -> str:

@@ -364,6 +364,30 @@ def test_more_numbers_of_processes_than_a_run_has_may_be_of_participants(tmp_pat
     assert roles(20, {1003}) == roles(4, {77}) == {Role.IDENTIFIER}
 
 
+@pytest.mark.parametrize(
+    ("column", "numbers", "role"),
+    [
+        ("session_id", [1018, 1447, 1002], Role.OPEN),
+        ("worker_id", [5, 28, 24], Role.OPEN),
+        ("worker_id", [2, 0, 1, 3], Role.IDENTIFIER),  # of a pool
+        ("job_id", [81231] * 3, Role.IDENTIFIER),  # that of the run
+        ("job_id", [*range(20)], Role.IDENTIFIER),
+        ("job_id", [*range(20, 0, -1)], Role.OPEN),  # in the order of a schedule
+        ("session_id", [4242, 4250], Role.IDENTIFIER),  # the process is one of the run
+        ("request_id", [2**60, 2**61], Role.IDENTIFIER),
+        ("port", [3, 3], Role.RESULT),
+        ("port", [40231, 39111], Role.IDENTIFIER),
+    ],
+)
+def test_numbers_that_rows_are_known_by_may_be_results(
+    column: str, numbers: list[int], role: Role, tmp_path: Path
+) -> None:
+    path = tmp_path / "queue.csv"
+    path.write_text("\n".join([f"{column},site", *(f"{number},A" for number in numbers)]))
+    facts = RunFacts(started=0.0, ended=8.0, pids=frozenset({4242}))
+    assert {one.role for one in read(path, path.name, facts).values if one.name.endswith(column)} == {role}
+
+
 def test_an_array_of_moments_of_the_run_is_a_measurement(tmp_path: Path) -> None:
     def role_of(*values: float) -> Role:
         np.save(tmp_path / "stamps.npy", np.array(values))
