@@ -44,6 +44,7 @@ FOLDERS = {
     "evidence": "Archives of evidence",
     "remote": "Runs on other machines",
     "exports": "Reports to trackers",
+    "entry_points": "Parts of detaudit",
     "errors": "Storage",
     "pytest_plugin": "The pytest plugin",
 }
