@@ -65,7 +65,12 @@ def sources(runs: Sequence[Seen]) -> tuple[Source, ...]:
             generators = _global_generators(seen) if kind is SourceKind.UNSEEDED else ()
             takes = () if generators else next((one.takes for run in seen for one in run if one.takes), ())
             suspects.append(Source(file=file, line=line, kind=kind, call=call, generators=generators, takes=takes))
-    return tuple(sorted(suspects, key=lambda source: _RANKS.index(source.kind)))
+    return tuple(sorted(suspects, key=lambda one: (_is_parameter(one), _RANKS.index(one.kind))))
+
+
+def _is_parameter(source: Source) -> bool:
+    """Whether a fit was given a seed that differs: another line may have drawn it."""
+    return source.kind is SourceKind.SEED and source.call.endswith(")")
 
 
 def of_clock(runs: Sequence[Seen]) -> tuple[Source, ...]:

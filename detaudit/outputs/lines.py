@@ -159,6 +159,9 @@ _TIMES = re.compile(r"\btime \((ms|s)\) \|")  # time (ms) | fwd: 45.03 | bwd: 90
 _OF_PASSES = re.compile(r"\b(?:fwd|forward)\b.*\b(?:bwd|backward)\b|\buser [0-9.]+s? sys [0-9.]")
 """What has a time for each pass, or for user code and the system: of a result, there is none for a backward pass."""
 
+_SPLITS = frozenset(("train", "training", "val", "valid", "validation", "test", "eval", "dev"))
+"""What the data is split into: a number beside their names may be a score."""
+
 _DIGIT_RUN = re.compile("[0-9]+")
 _TIME_COLUMN = re.compile(r"^\[(?:[0-9]{2}/[0-9]{2}/[0-9]{2} )?[0-9]{2}:[0-9]{2}:[0-9]{2}\](?= )")
 """What rich writes at the left of a line, and leaves out if the line before has the same time."""
@@ -302,7 +305,13 @@ def _shape(line: str, heading: str = "") -> _Shape:
         if label == "maintenance" and any(slot.label == "sec/tick" for slot in slots):
             label = "elapsed"  # between ticks, as the loop of StyleGAN prints it
         if "." in (token["digits"] or "") and measurements.is_computation(label):
-            label += " time" if of_passes else f" time {times[1]}" if times and times.end() <= start else ""
+            label += (
+                " time"
+                if of_passes and label not in _SPLITS
+                else f" time {times[1]}"
+                if times and times.end() <= start
+                else ""
+            )
         _open(parents, before)
         if parents and label and meaning_of(within := f"{parents[-1]}.{label}").is_measured:
             label = within  # timings = {'load': 1.2, 'fit': 3.4}

@@ -589,7 +589,7 @@ def is_computation(name: str) -> bool:
 def is_processed(counted: str, label: str) -> bool:
     """Return whether so many of what is counted in each second are those that a label says a program does."""
     said = {*words(label)} & _OF_DATA
-    return not _PROCESSED.isdisjoint(words(counted)) and said <= {*words(counted), "simulated", "predicted"}
+    return not _PROCESSED.isdisjoint(words(counted)) and said <= {*words(counted), "simulated"}
 
 
 def is_metric(name: str) -> bool:

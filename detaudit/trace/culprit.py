@@ -454,7 +454,8 @@ def after_trials(made: Culprit) -> Culprit:
     """Return a culprit whose flags were tried: hashes that differ without a salt are of objects, by their addresses."""
     trials = [flag.trial for flag in made.flags if flag.trial is not None and not flag.trial.failed]
     salted = not trials or any(one.helps(made.step, made.stage) for one in trials)
-    return made if made.cause is not Cause.HASH or salted else structs.replace(made, cause=Cause.ADDRESS)
+    alone = made.source is not None and made.source.kind is SourceKind.HASH and not made.suspects
+    return structs.replace(made, cause=Cause.ADDRESS) if alone and not salted else made
 
 
 def of_variable(first: Differing, differs: Difference, known: CulpritContext) -> Culprit:

@@ -113,10 +113,11 @@ def test_what_was_observed_to_differ_comes_first() -> None:
             entropy: calls(SourceKind.ENTROPY, ""),
             unseeded: calls(SourceKind.UNSEEDED, ""),
             AT: calls(SourceKind.SEED, value),
+            ("a.py", 3, "KMeans.fit(random_state)"): calls(SourceKind.SEED, value),  # which may have been drawn
         }
         for value in "12"
     ]
-    kinds = (SourceKind.SEED, SourceKind.UNSEEDED, SourceKind.ENTROPY)
+    kinds = (SourceKind.SEED, SourceKind.UNSEEDED, SourceKind.ENTROPY, SourceKind.SEED)
     assert tuple(found.kind for found in sources(runs)) == kinds
 
 

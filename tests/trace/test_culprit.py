@@ -235,17 +235,19 @@ def test_what_an_operation_takes_and_returns_in_two_runs(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("cause", "trial", "expected"),
+    ("kind", "suspects", "trial", "expected"),
     [
-        (Cause.HASH, RemedyTrial(runs=2, first_difference=DIFFERS), Cause.ADDRESS),
-        (Cause.HASH, RemedyTrial(runs=2), Cause.HASH),
-        (Cause.HASH, RemedyTrial(runs=1, failed=True), Cause.HASH),
-        (Cause.HASH, None, Cause.HASH),
-        (Cause.SEED, RemedyTrial(runs=2, first_difference=DIFFERS), Cause.SEED),
+        (SourceKind.HASH, (), RemedyTrial(runs=2, first_difference=DIFFERS), Cause.ADDRESS),
+        (SourceKind.HASH, (NUMPY,), RemedyTrial(runs=2, first_difference=DIFFERS), Cause.HASH),  # which may be why
+        (SourceKind.SET_ORDER, (), RemedyTrial(runs=2, first_difference=DIFFERS), Cause.HASH),
+        (SourceKind.HASH, (), RemedyTrial(runs=2), Cause.HASH),
+        (SourceKind.HASH, (), RemedyTrial(runs=1, failed=True), Cause.HASH),
+        (SourceKind.HASH, (), None, Cause.HASH),
     ],
 )
 def test_hashes_that_differ_without_a_salt_are_of_addresses(
-    cause: Cause, trial: RemedyTrial | None, expected: Cause
+    kind: SourceKind, suspects: tuple[Source, ...], trial: RemedyTrial | None, expected: Cause
 ) -> None:
     tried = FlagFix(flag="python-hash-seed", title="", trial=trial)
-    assert culprit.after_trials(at(5, How.SOURCE, cause, flags=(tried,))).cause is expected
+    made = at(5, How.SOURCE, Cause.HASH, flags=(tried,), source=source(5, kind), suspects=suspects)
+    assert culprit.after_trials(made).cause is expected
