@@ -146,6 +146,8 @@ _EXTREME = re.compile(
 _HIGH_WATER = re.compile(r"peak|using|high[ -]water(?: mark)?", re.IGNORECASE)
 """What is said of memory alone, if so many bytes follow."""
 
+_OF_WHAT = re.compile(r"\s?of (?!(?:memory|v?ram)\b)", re.IGNORECASE)
+
 _OF_MACHINES = ("power", "temp", "temperature", "fan", "clock", "load")
 """What machines have as data do: beside what only a machine has, it is of that."""
 
@@ -523,7 +525,7 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
         meaning = meaning_of("memory")
     if _BYTES.fullmatch(unit) and _EXTREME.fullmatch(label.strip(_OPENERS)) and _MEMORY.search(line):
         meaning = meaning_of("memory")  # memory: 200 MB (max 233.8 MiB)
-    if _BYTES.fullmatch(unit) and _HIGH_WATER.fullmatch(label.strip(_OPENERS)):
+    if _BYTES.fullmatch(unit) and _HIGH_WATER.fullmatch(label.strip(_OPENERS)) and not _OF_WHAT.match(line, end):
         meaning = meaning_of("memory")
     digits = match.span("digits")
     is_integer = measurements.is_whole(match["digits"]) and not _COMMA.search(match["digits"])

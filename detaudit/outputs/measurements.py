@@ -593,8 +593,11 @@ def is_processed(counted: str, label: str) -> bool:
 
 
 def is_metric(name: str) -> bool:
-    """Return whether a name is that of a loss or a metric, even in a group of times: ``accuracy``."""
-    return not (_WITHOUT_TIME | _CLASS_METRICS | _OF_DATA).isdisjoint(words(name))
+    """Return whether a name is that of a metric or of a parameter, even below a heading of times: ``accuracy``."""
+    return not (_WITHOUT_TIME | _CLASS_METRICS | _OF_DATA | _CHOSEN | _PARAMETERS).isdisjoint(words(name))
+
+
+_PARAMETERS = _words("alpha beta gamma lambda epsilon threshold thresholds cutoff lr momentum temperature weight")
 
 
 def is_since_start(name: str) -> bool:

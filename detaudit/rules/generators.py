@@ -504,6 +504,24 @@ class BoosterSeed(Rule):
         return next((_replaced(page, value) for value in moving), None)
 
 
+class OptionSeed(Rule):
+    """Replace the default of an option that is a seed and moves."""
+
+    name = "option-seed"
+    kinds = frozenset({SourceKind.CLOCK, SourceKind.PROCESS_ID})
+    message = "The default of an option is computed when the script starts: in each run, it is another seed."
+    before = 'parser.add_argument("--seed", type=int, default=int(time.time()))\n'
+    after = 'parser.add_argument("--seed", type=int, default=0)\n'
+    never = "It never changes the default of an option whose name does not say that it is a seed."
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        if not isinstance(node, ast.Call) or last(node.func) not in ("add_argument", "option"):
+            return None
+        default = argument_of(node, "default")
+        is_seed = any(isinstance(one, ast.Constant) and "seed" in str(one.value).lower() for one in node.args)
+        return _replaced(page, default) if is_seed and default is not None and _moves(page, default) else None
+
+
 def _where_bound(page: SourceText, values: list[ast.expr | None]) -> Fix:
     """Edit the line that computes a seed, so that every use of it gets the same seed."""
     value = values[0]

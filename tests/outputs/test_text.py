@@ -350,6 +350,7 @@ IMPORTANCES = "Feature importance:\ntime 0.3{0}\nage 0.12\n"
         (TIMES + "\nforest 0.9{0}", True),  # a table of times ends at an empty line
         (TIMES + "all stages done\nforest 0.9{0}", True),  # or at a line of words
         ("Timings (s)\naccuracy 0.9{0}", True),
+        ("Timings (s)\nload 0.3\nbest alpha 0.3{0}", True),
         ("Timings: load 0.3{0} forest 0.1{0}", False),
         (IMPORTANCES, True),
         ("Times of all parts\ntime 0.3{0}\nage 0.12\n", False),
