@@ -95,6 +95,8 @@ _TOKEN = re.compile(
     | (?<![A-Za-z0-9])(?=[A-Za-z])(?:
       (?P<own_word>
         (?:ThreadPoolExecutor-[0-9]+_|asyncio_|(?:Fork|ForkServer|Spawn)PoolWorker-|LokyProcess-)[0-9]+\b
+        | (?:(?<=[0-9a-f]{{32}}[ ])|(?<=outputs/)|(?<=runs/)|(?<=experiments/)|(?<=checkpoints/)|(?<=logs/))
+          [a-z]{{3,}}-[a-z]{{3,}}-[0-9]+\b  # as MLflow and Weights & Biases make them up
         | {_UUID} | (?<=/)version_[0-9]+\b | \bversion_[0-9]+(?=/)
         | (?<=/)(?:tmp|temp)[-_.]?(?=[a-z_]*[0-9])[a-z0-9_]{{6,12}}\b | (?<=/)tmp[a-z0-9_]{{8}}\b
         | (?<!best[ ])(?<!Best[ ])(?:[Rr]uns?|run[ _]name|(?:run|trace|span|correlation|request)[ _]id|wandb)

@@ -58,7 +58,7 @@ def test_what_was_saved_is_a_result_or_a_measurement(number: int, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("corpus", "measured", "false", "right"),
-    [(PRINTED, 6, 30, 869), (SAVED, 2, 85, 813), (PROBES, 34, 42, 500)],
+    [(PRINTED, 6, 30, 869), (SAVED, 2, 85, 813), (PROBES, 34, 42, 504)],
     ids=["printed", "saved", "probes"],
 )
 def test_few_are_taken_for_the_other(corpus: list[dict[str, Any]], measured: int, false: int, right: int) -> None:
