@@ -295,7 +295,6 @@ def _shape(line: str, heading: str = "") -> _Shape:
     at, label, depth, summary = 0, "", 0, ""
     group = _GROUP.match(line)
     parents: list[str] = [group[1]] if group and meaning_of(group[1]).is_measured else []
-    times, of_passes = _TIMES.search(line), bool(_OF_PASSES.search(line))
     for token in _TOKEN.finditer(line):
         start, end = token.span()
         kind = _KIND_OF[token.lastgroup or ""]
@@ -309,17 +308,11 @@ def _shape(line: str, heading: str = "") -> _Shape:
         if label == "maintenance" and any(slot.label == "sec/tick" for slot in slots):
             label = "elapsed"  # between ticks, as the loop of StyleGAN prints it
         if "." in (token["digits"] or "") and measurements.is_computation(label):
-            label += (
-                " time"
-                if of_passes and label not in _SPLITS
-                else f" time {times[1]}"
-                if times and times.end() <= start
-                else ""
-            )
+            label += _time_of_part(label, line, start)
         _open(parents, before)
         if parents and label and meaning_of(within := f"{parents[-1]}.{label}").is_measured:
             label = within  # timings = {'load': 1.2, 'fit': 3.4}
-        label = _below_heading(label, heading)
+        label = _below_heading(label, heading, first=not slots)
         if not slots and label and measurements.says_nothing(label):
             summary = _label(before[: before.rfind(label)], "", 0)
         if summary and measurements.says_nothing(label) and meaning_of(summary).is_measured:
@@ -359,6 +352,13 @@ def _shape(line: str, heading: str = "") -> _Shape:
     return _Shape(words, spans, tuple(slots), _digest(words), columns_of(line), row_of or len(leading), leading)
 
 
+def _time_of_part(label: str, line: str, start: int) -> str:
+    """Return what a label lacks in a line of numbers that are times of parts of a step, nothing if that is no such."""
+    if times := _TIMES.search(line, 0, start):
+        return f" time {times[1]}"
+    return " time" if label not in _SPLITS and _OF_PASSES.search(line) else ""
+
+
 def heading_of(line: str) -> str:
     """Return what a line says of those below it, if that is a kind of times, or what is no time: ``Timings (s)``."""
     if not any(part in line for part in _IN_HEADINGS):
@@ -371,12 +371,15 @@ def heading_of(line: str) -> str:
     return heading if of_times or _OF_RESULTS.search(heading) else ""
 
 
-def _below_heading(label: str, heading: str) -> str:
-    """Return the label of a number below a heading, which says what all of them are, unless a label says more."""
-    if not label or not heading:
+def _below_heading(label: str, heading: str, *, first: bool) -> str:
+    """Return the label of a number below a heading, which says what the first of each line is, if no label says more.
+
+    And others that have none but ``p95``, or another word that says nothing.
+    """
+    if not heading or not label or not (first or measurements.says_nothing(label)):
         return label
     if _OF_RESULTS.search(heading):
-        return f"{label} {heading}"  # the feature importance of a time
+        return f"{label} {heading}" if len(label.split()) == 1 else label  # the feature importance of a time
     within = f"{_UNIT_IN_BRACKETS.sub('', heading)}.{label}"
     meaning = meaning_of(within)
     return within if meaning.is_measured and meaning.sure and not measurements.is_metric(label) else label
@@ -548,10 +551,8 @@ def _slot(match: re.Match[str], start: int, end: int, kind: str, label: str, lin
     few = meaning is NOTHING and is_integer and (of_total or digits[1] - digits[0] < 3)
     if of_total and unit == "W":
         meaning = with_unit(NOTHING, unit)  # P0    52W / 300W, as nvidia-smi prints it
-    longer = match["sign"] == "+" and (
-        (bool(unit) and meaning.shortest_s < math.inf) or meaning.is_of_machine
-    )  # +12.1ms
-    result = (bool(match["sign"]) and not longer) or few or meaning.is_result
+    grows = meaning.is_of_machine or (bool(unit) and meaning.shortest_s < math.inf)  # +12.1ms
+    result = (bool(match["sign"]) and not (grows and match["sign"] == "+")) or few or meaning.is_result
     count = of_total or measurements.is_count(label)
     scale = measurements.SUFFIXES[match["suffix"] or ""]
     seconds = meaning.shortest_s * scale

@@ -351,6 +351,9 @@ IMPORTANCES = "Feature importance:\ntime 0.3{0}\nage 0.12\n"
         (TIMES + "all stages done\nforest 0.9{0}", True),  # or at a line of words
         ("Timings (s)\naccuracy 0.9{0}", True),
         ("Timings (s)\nload 0.3\nbest alpha 0.3{0}", True),
+        ("Timings (s)\nload 0.3\nepoch 1 kappa 0.3{0}", True),  # no name of a stage
+        ("Latency [ms]\np50 0.3{0} p95 0.4", False),
+        ("Coefficients\nage 0.31\nthe fit took 0.3{0}", False),
         ("Timings: load 0.3{0} forest 0.1{0}", False),
         (IMPORTANCES, True),
         ("Times of all parts\ntime 0.3{0}\nage 0.12\n", False),
