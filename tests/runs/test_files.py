@@ -388,6 +388,25 @@ def test_numbers_that_rows_are_known_by_may_be_results(
     assert {one.role for one in read(path, path.name, facts).values if one.name.endswith(column)} == {role}
 
 
+@pytest.mark.parametrize(
+    ("name", "header", "row"),
+    [
+        ("table.txt", "Model & auc & time \\\\", "rf & 0.93 & 0.5 \\\\"),
+        ("table.txt", " & auc & time \\\\ \\midrule", "0 & 0.93 & 0.5 \\\\ \\bottomrule"),
+        ("table.tex", "Model & auc & time \\\\ \\hline", "rf & 0.93 & 0.5 \\\\"),
+        ("table.tex", " & auc & time \\\\", "0&0.93&0.5\\\\ \\hline"),
+        ("table.tex", "&auc&time\\\\", "rf & 0.93 & 0.5\\\\"),
+    ],
+)
+def test_each_cell_of_a_table_of_latex_is_of_its_own_column(name: str, header: str, row: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(f"\\toprule\n{header}\n\\midrule\n{row}\n")
+    values = read(path, name, RunFacts(started=0.0, ended=8.0)).values
+    found = {one.shown: (one.name.rpartition(", ")[2], one.role) for one in values if "," in one.name}
+    assert found["0.93"] == ("auc", Role.RESULT)
+    assert found["0.5"] == ("time", Role.MEASUREMENT)
+
+
 def test_an_array_of_moments_of_the_run_is_a_measurement(tmp_path: Path) -> None:
     def role_of(*values: float) -> Role:
         np.save(tmp_path / "stamps.npy", np.array(values))

@@ -101,7 +101,7 @@ def text_parts(path: Path) -> Iterator[Part]:
     """See Format.parts. Each line is one, with what a terminal shows of a line that was written several times."""
     with opened(path) as file:
         states = (_readable(_last_state(line)) for line in lines(file))
-        yield from of_lines(map(_row_of_latex, states) if path.suffix == ".tex" else states)
+        yield from of_lines((_CELL_OF_LATEX.sub(" & ", one) for one in states) if path.suffix == ".tex" else states)
 
 
 def _readable(line: str) -> str:
@@ -109,14 +109,8 @@ def _readable(line: str) -> str:
     return line if len(line) <= _LONGEST_READ else masked(line, ANY_RUN)
 
 
-_ROW_OF_LATEX = re.compile(r"(.*?)\s*\\\\\s*")
-
-
-def _row_of_latex(line: str) -> str:
-    """Return a row of a table with the rules of one in Markdown."""
-    match = _ROW_OF_LATEX.fullmatch(line)
-    cells = re.split(r"(?<!\\)&", match[1]) if match else []
-    return f"| {' | '.join(cell.strip() for cell in cells)} |" if len(cells) > 1 else line
+_CELL_OF_LATEX = re.compile(r"\s*(?<!\\)&\s*")
+"""What is between two cells of a table of LaTeX, which may have no blanks."""
 
 
 def of_lines(numbered: Iterable[str]) -> Iterator[Part]:

@@ -156,13 +156,13 @@ def written_plist(path: Path, held: dict[str, Any], kind: plistlib.PlistFormat) 
     return path
 
 
-def test_tables_of_latex_and_rows_of_pages_have_rules(tmp_path: Path) -> None:
-    table = " & loss & time \\\\\n\\midrule\n0 & 0.25 & 3.5 \\\\\na \\& b & 1 \\\\\n"
+def test_cells_of_latex_are_apart_and_rows_of_pages_have_rules(tmp_path: Path) -> None:
+    table = "&loss&time\\\\\n\\midrule\n0 &0.25 & 3.5 \\\\\na \\& b & 1 \\\\\n"
     assert list(texts(written(tmp_path / "a.tex", table)).values()) == [
-        "|  | loss | time |",
+        " & loss & time\\\\",
         "\\midrule",
-        "| 0 | 0.25 | 3.5 |",
-        "| a \\& b | 1 |",
+        "0 & 0.25 & 3.5 \\\\",
+        "a \\& b & 1 \\\\",
     ]
     page = (
         "<table>\n<tr><th>metric</th><th>value</th></tr>\n<tr><td>fit_time </td><td class='a'>0.5</td></tr>\n</table>\n"
