@@ -31,7 +31,8 @@ class Screen:
         self._final = final
         self._rows = [b""]
         self._cursor: tuple[int, int] | None = None  # row and column; None at the end of the last row
-        self._first = 0  # row that an absolute position counts from
+        self._first = 0  # row that an absolute position counts from, unless it left the screen
+        self._erased = False
         self._unfinished = b""
 
     def feed(self, data: bytes) -> None:
@@ -82,14 +83,17 @@ class Screen:
         y, x = self._cursor or (len(rows) - 1, len(rows[-1]))
         at = 0
         for match in _CONTROL.finditer(data):
-            if match.start() > at:
-                x = _write(rows, y, x, data[at : match.start()])
+            y, x = _write(rows, y, x, data[at : match.start()])
             at = match.end()
             y, x = self._control(rows, y, x, match)
             if len(rows) > 2 * ROWS:
                 y -= self._keep(rows)
-        x = _write(rows, y, x, data[at:])
+        y, x = _write(rows, y, x, data[at:])
         self._keep_cursor(rows, y, x)
+
+    def _top(self, rows: list[str]) -> int:
+        """Return the first row of the screen. How output is cut into pieces decides when rows above it are final."""
+        return max(self._first, len(rows) - ROWS - 1)
 
     def _keep(self, rows: list[str]) -> int:
         above = len(rows) - ROWS - 1
@@ -99,9 +103,6 @@ class Screen:
         return above
 
     def _keep_cursor(self, rows: list[str], y: int, x: int) -> None:
-        while len(rows[y]) > LONGEST_LINE:  # nothing is drawn that wide
-            rows[y : y + 1] = [rows[y][:LONGEST_LINE], rows[y][LONGEST_LINE:]]
-            y, x = y + 1, max(0, x - LONGEST_LINE)
         self._cursor = None if (y, x) == (len(rows) - 1, len(rows[-1])) else (y, x)
         self._rows = [row.encode() for row in rows]
         above = min(len(rows) - ROWS - 1, y)
@@ -140,7 +141,7 @@ class Screen:
         elif kind in "G`":
             x = count - 1
         elif kind in "Hf":
-            y, x = self._first + min(count, ROWS) - 1, max(1, [*numbers, 1][1]) - 1
+            y, x = self._top(rows) + min(count, ROWS) - 1, max(1, [*numbers, 1][1]) - 1
             rows.extend("" for _ in range(y + 1 - len(rows)))
         elif kind in "KJ":
             return self._erase(rows, y, x, numbers[0], kind)
@@ -158,9 +159,8 @@ class Screen:
     def _erase(self, rows: list[str], y: int, x: int, part: int, kind: str) -> tuple[int, int]:
         if kind == "J" and part >= 2:
             # What was printed before the first erasure scrolls away; what is drawn after it is erased by the next.
-            if not self._first:
-                self._first = len(rows)
-                rows.append("")
+            self._first = self._top(rows) if self._erased else len(rows)
+            self._erased = True
             del rows[self._first :]
             rows.append("")
             return len(rows) - 1, 0
@@ -170,20 +170,25 @@ class Screen:
             rows[y] = "" if part == 2 else " " * min(x + 1, len(rows[y])) + rows[y][x + 1 :]
         if kind == "J":
             del rows[y + 1 if part == 0 else len(rows) :]
-            for above in range(self._first, y if part == 1 else 0):
+            for above in range(self._top(rows), y if part == 1 else 0):
                 rows[above] = ""
         return y, x
 
 
-def _write(rows: list[str], y: int, x: int, text: str) -> int:
+def _write(rows: list[str], y: int, x: int, text: str) -> tuple[int, int]:
+    """Write over what is at a place, and return where the text ends: a row that is too long is several."""
     if not text:
-        return x
+        return y, x
     row = rows[y]
     if x == len(row):
         rows[y] = row + text
     else:
         rows[y] = row[:x].ljust(x) + text + row[x + len(text) :]
-    return x + len(text)
+    x += len(text)
+    while len(rows[y]) > LONGEST_LINE:
+        rows[y : y + 1] = [rows[y][:LONGEST_LINE], rows[y][LONGEST_LINE:]]
+        y, x = y + 1, max(0, x - LONGEST_LINE)
+    return y, x
 
 
 def _parts(piece: bytes) -> Iterator[bytes]:

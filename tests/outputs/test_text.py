@@ -75,6 +75,8 @@ PRINTED = st.lists(
 )
 
 
+@example("\x1b[2J\n\n\n", b"\n", [8])
+@example("ab12.512.512.512.512.512.5\x1b[2K", b"", [55])
 @example("\x1b[2Kab", b"\xc2\x00\x80", [9])
 @example("\t\xe9\u2588 \U00010000", b"\x00     \x80\x80\x80\x80\x80\x80\x80\x80", [12])
 @given(PRINTED.map("".join), st.binary(max_size=20), st.lists(st.integers(0, 200)))
