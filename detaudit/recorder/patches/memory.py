@@ -68,8 +68,12 @@ def _zero(torch: Any, tensor: Any) -> None:
             tensor.zero_()
 
 
+_known_by_address: list[Any] = []
+"""What TorchScript takes for a C function by its address, which must never become that of another function."""
+
+
 def _as_builtin(torch: Any, wrapper: Any, name: str) -> None:
-    # TorchScript recognizes C functions by their addresses.
+    _known_by_address.append(wrapper)
     try:
         torch.jit._builtins._register_builtin(wrapper, "aten::" + name)
     except AttributeError:

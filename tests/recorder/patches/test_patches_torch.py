@@ -2,7 +2,9 @@
 
 import atexit
 import copy
+import gc
 import pickle
+import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -147,6 +149,14 @@ def test_torchscript_compiles_patched_functions(patch: Apply) -> None:
     traced = torch.jit.CompilationUnit("def f(x):\n    return torch.empty_like(x).copy_(x)\n")
     assert traced.f(torch.ones(2)).tolist() == [1, 1]
     assert torch.jit.script(CopyToEmpty())(torch.ones(2)).tolist() == [1, 1]
+
+
+def test_what_torchscript_knows_by_its_address_is_never_freed() -> None:
+    undo = patches.apply("fill-torch-memory", PatchOptions())
+    replaced = weakref.ref(torch.empty_strided)
+    undo()
+    gc.collect()
+    assert replaced() is not None
 
 
 @pytest.mark.parametrize("shape", [(5,), (7, 5), (4, 5, 2, 3)])
