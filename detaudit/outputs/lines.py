@@ -129,9 +129,11 @@ _SINCE_1970 = re.compile(r"[0-9]{10}(?:[0-9]{3}|\.[0-9]+)$")
 _UNIT_IN_BRACKETS = re.compile(r"\s*[(\[](ms|s|secs?|seconds?|min|minutes?|h|hours?|MB|GB|MiB|GiB)[)\]]$")
 _LABEL_IN_BRACKETS = re.compile(r"(?<=\w)\s*[(\[]([^()\[\]]{1,20})[)\]]$")
 _AFTER_COUNT = re.compile(r"[\])]\s*[:=]\s*[(\[]?")  # eval_runtime [2]: (0.0214, 0.0259)
-_COLUMN = re.compile(r"\s{2,}|\t|[|│┃┆║,]|(?<!\S)&(?!\S)|\s*\\\\(?:\[\w+\])?(?:\s*\\\w+)*$")
-_RULE = re.compile(r"[|│┃┆║]|(?<!\S)&(?!\S)")
-"""What is between two columns; LaTeX has an ampersand there, and two backslashes at the end of a row."""
+_AMPERSAND, _END_OF_ROW = r"(?<!\S)&(?!\S)", r"\\\\(?:\[\w+\])?(?:\s*\\\w+)*"
+"""What LaTeX has between two columns, and at the end of a row, with commands that follow."""
+
+_COLUMN = re.compile(rf"\s{{2,}}|\t|[|│┃┆║,]|{_AMPERSAND}|\s*{_END_OF_ROW}$")
+_RULE = re.compile(rf"[|│┃┆║]|{_AMPERSAND}")
 
 _TYPE_OF_COLUMN = re.compile(
     r"str|bool(ean)?|date|time|cat(egorical)?|enum|null|object|binary|blob|varchar|float|double|integer|bigint|hugeint"
@@ -472,8 +474,8 @@ def _alone(line: str, slot: _Slot) -> int:
     return len(_RULE.findall(line, 0, slot.start)) if _NUMBERS_ONLY.fullmatch(f"{before}0{after}") else 0
 
 
-_OF_LATEX = re.compile(r"(?<!\S)&(?!\S).*\\\\(?:\[\w+\])?(?:\s*\\\w+)*$")
-_NUMBERS_ONLY = re.compile(r"[\s\d.,;:±+\-\u2013/()\[\]*%]*(?:\\\\(?:\[\w+\])?(?:\s*\\\w+)*)?\s*")
+_OF_LATEX = re.compile(rf"{_AMPERSAND}.*{_END_OF_ROW}$")
+_NUMBERS_ONLY = re.compile(rf"[\s\d.,;:±+\-\u2013/()\[\]*%]*(?:{_END_OF_ROW})?\s*")
 """What is in a cell with numbers alone, such as an interval or a deviation, and at the end of a row of LaTeX."""
 
 

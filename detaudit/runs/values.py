@@ -75,6 +75,8 @@ _SAY_NOTHING = frozenset(
 _OF_PROCESS = re.compile(r"(?:\b|_)(?:pids?|tids?|threads?(?:_ids?)?|ports?)$", re.IGNORECASE)
 _MOST_PROCESSES = 8
 _DIGITS_OF_ROWS = 7
+"""Of a number that rows are known by, at most: longer ones are made up by runs."""
+
 _MOST_MOMENTS = 10_000
 _BLOCK = re.compile(r": values [\d,]+ to [\d,]+$")
 _DIGITS = re.compile(r"\d+")
