@@ -213,6 +213,12 @@ class RunOptions:
         (), "--ignore-text", COMPARED, "Leave out what matches in printed lines. Repeatable.",
         metavar="REGEX", parse=_regex, key=tuple[str, ...],
     )  # fmt: skip
+    measured: tuple[str, ...] = _option(
+        (), "--measured", COMPARED,
+        "What a clock or a meter says has this name in files and printed lines: list it, do not count it. Globs "
+        "allowed. Repeatable.",
+        metavar="NAME", key=tuple[str, ...],
+    )  # fmt: skip
     redact: tuple[str, ...] = _option(
         (), "--redact", COMPARED,
         "Neither store nor show values whose name contains this, beside those that look secret. Repeatable.",
@@ -247,6 +253,7 @@ class RunOptions:
             compare=self.compare,
             ignore=self.ignore,
             ignore_text=self.ignore_text,
+            measured=self.measured,
             redact=self.redact,
             file_budget=self.file_budget,
         )

@@ -230,4 +230,5 @@ def _run(
         slot=slot,
         recipe=recipe,
         ignore_text=settings.outputs.ignore_text,
+        measured=settings.outputs.measured,
     )

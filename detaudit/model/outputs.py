@@ -1,8 +1,10 @@
 """What leaves a run beside its training: files and printed text, value by value, and where two runs differ in them."""
 
+import glob
 import re
 import shlex
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
 import msgspec
 
@@ -71,12 +73,14 @@ class OutputRules(msgspec.Struct, frozen=True, kw_only=True):
     """What of what leaves a run counts: the options of ``detaudit run`` with these names.
 
     ``ignore`` are globs of files that are left out, ``ignore_text`` regexes of printed text that does not count. Values
-    whose names contain one of ``redact`` are never stored or shown.
+    that have one of the names ``measured``, globs, are measurements; those whose names contain one of ``redact`` are
+    never stored or shown.
     """
 
     compare: Compare = Compare.RESULT
     ignore: tuple[str, ...] = ()
     ignore_text: tuple[str, ...] = ()
+    measured: tuple[str, ...] = ()
     redact: tuple[str, ...] = ()
     file_budget: FileBudget = FileBudget()
 
@@ -88,7 +92,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     was added to the clock of Python, and ``counted`` says that it counted its readings. ``numbered`` are folders that
     it made as the next of a series, each with the first. ``writers`` is how many processes and threads may have
     printed, 0 if it is not known. ``since_boot`` is the start in seconds since the machine was started, as its other
-    clocks count, 0 if it is not known.
+    clocks count, 0 if it is not known. ``measured`` are the names that its measurements have, as its user says.
     """
 
     started: float
@@ -101,6 +105,22 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     numbered: tuple[tuple[str, str], ...] = ()
     writers: int = 0
     since_boot: float = 0.0
+    measured: tuple[str, ...] = ()
+
+    def declares(self, name: str) -> bool:
+        """Return whether a value is one of ``measured`` by its name, or by the last part of it."""
+        if not self.measured:
+            return False
+        names = (name.strip().lower(), last_part(name).lower())
+        return any(fnmatchcase(one, pattern.lower()) for pattern in self.measured for one in names)
+
+
+def last_part(name: str) -> str:
+    """Return the name that a value has in its row, its line or its map: ``lr`` of ``row 3, lr`` and of ``args.lr``."""
+    return _PARTS.split(name.strip())[-1]
+
+
+_PARTS = re.compile(r", |[./]")
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True):
@@ -278,18 +298,27 @@ class OutputDifference(msgspec.Struct, frozen=True, kw_only=True):
         said = f" {value!r}" if value else ""
         return f"only run {run} has it{said}" if run else f"only one of them has it{said}"
 
+    @property
+    def label(self) -> str:
+        """The name of the value in its row or line, "" if it has none."""
+        label = last_part(self.at)
+        return "" if self.at == "name" or _PLACE.match(label) else glob.escape(label)
+
     def settling(self) -> str:
         """Return the option that settles whether a difference counts."""
+        named = self.kind is OutputKind.AMBIGUOUS and self.label
+        declared = f"--measured {shlex.quote(self.label)} says that it is a measurement" if named else ""
         match self.kind:
             case OutputKind.WORDS:
                 return "--ignore-text REGEX leaves such text out"
             case OutputKind.AMBIGUOUS if self.path in (STDOUT, STDERR):
-                return "--ignore-text REGEX leaves it out if it is a measurement"
+                return declared or "--ignore-text REGEX leaves it out if it is a measurement"
             case OutputKind.UNREAD:
                 return "--file-budget TIME,SIZE reads more, --ignore GLOB leaves files out"
             case _:
                 path = shlex.quote(self.path)
-                return f"--ignore {path} leaves the file out, --artifact {path} compares its bytes"
+                of_file = f"--ignore {path} leaves the file out, --artifact {path} compares its bytes"
+                return f"{declared}, {of_file}" if declared else of_file
 
     def open_reason(self, more: int, others_in: str = "") -> str:
         """Return why nobody can say whether the results of runs differ, and what settles it.
@@ -324,6 +353,9 @@ def names(differences: Iterable[OutputDifference], first: OutputDifference) -> s
     return shortened(
         dict.fromkeys(one.path for one in differences if one.path not in ("", first.path)), most=MOST_SHOWN
     )
+
+
+_PLACE = re.compile(r"\W*(?:(?:line|row|lines|order of lines) [\d,]|\d+$|value(?: \d+)?$|$)")
 
 
 class TextBlock(msgspec.Struct, frozen=True, array_like=True):

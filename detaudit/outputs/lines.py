@@ -739,6 +739,8 @@ class LineParser:
 
     def _value(self, slot: _Slot, line: str) -> tuple[Role, str]:
         text = line[slot.start : slot.end]
+        if self.declares(slot, line):
+            return Role.MEASUREMENT, text
         if slot.result:
             value = float(_plain(line, slot) or "nan")
             of_clock = not slot.integer and not slot.meaning.of_data and measurements.is_clock(value, self.facts)
@@ -753,6 +755,10 @@ class LineParser:
         if slot.kind == NUMBERS:
             return number_role(slot.meaning, float(_plain(line, slot)) * slot.scale, slot.integer, self.facts), text
         return self.role(slot, text), text
+
+    def declares(self, slot: _Slot, line: str) -> bool:
+        """Return whether its user says that a value is a measurement, by its label."""
+        return bool(self.facts.measured) and self.facts.declares(shown_label(slot, line))
 
     def role(self, slot: _Slot, text: str) -> Role:
         """Return what a date or a time is."""
@@ -991,11 +997,11 @@ class BytesParser:
             rows = [row.decode("utf-8", "replace").encode() for row in rows]
         words = values = unknown = 0
         plain: list[bytes] = []
-        known = self._plans.get
+        known, measured = self._plans.get, self._parser.facts.measured
         for row, template in zip(rows, b"\n".join(rows).translate(_DIGITS).split(b"\n"), strict=True):
             key = self._heading.encode() + b"\n" + template if self._heading else template
             plan = known(key)
-            if plan is not None and plan.results is not None:
+            if plan is not None and plan.results is not None and not measured:
                 words += plan.words
                 parts = b"\0".join((plan.prefix, *plan.results(row)))
                 plain.append(_blake2b(parts, digest_size=8).digest())
@@ -1036,6 +1042,8 @@ class BytesParser:
         facts, longest = self._parser.facts, self._longest
         for slot in plan.slots:
             kind = slot.kind
+            if facts.measured and self._parser.declares(slot, row.decode("utf-8", "surrogateescape")):
+                continue
             if slot.result:
                 results.append(row[slot.start : slot.end])
                 continue

@@ -31,6 +31,7 @@ OPTIONS = st.builds(
     compare=st.sampled_from(Compare),
     ignore=TEXTS,
     ignore_text=st.sampled_from([(), ("^a.*", "b")]),
+    measured=TEXTS,
     redact=TEXTS,
     file_budget=st.sampled_from([FileBudget(), FileBudget(120.0, 2**30)]),
     isolate=st.booleans(),

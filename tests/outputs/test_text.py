@@ -626,6 +626,24 @@ def test_differences_in_what_is_not_kept(change: object, kind: OutputKind | None
     assert not found or found[0].at == "lines 241 to 260"
 
 
+@pytest.mark.parametrize(
+    ("label", "counts"), [("whirl", False), ("über whirl", True), ("whirl5", False), ("whirl2", True)]
+)
+@pytest.mark.parametrize("most", [1000, text.MOST_KEPT])
+def test_what_its_user_says_is_measured_does_not_count(label: str, counts: bool, most: int) -> None:
+    a, b = (msgspec.structs.replace(one, measured=("Whirl", "*l5")) for one in (A, B))
+
+    def said(of: int, score: float = 0.5) -> Text:
+        lines = (f"step {n} {label} {n / of:.4f} score {score}\n" for n in range(1, 90))
+        return recorded("".join(lines).encode(), (), a)
+
+    with mock.patch.object(text, "MOST_KEPT", most), mock.patch.object(text, "BLOCK", 20):
+        first, second, other = said(7), said(8), said(7, 1.0)
+    assert bool(serious(compare(first, second, STDOUT, a, b))) == counts
+    assert serious(compare(first, other, STDOUT, a, b))
+    assert bool(serious(compare(digested(first, a), second, STDOUT, a, b))) == counts
+
+
 def test_many_blocks_are_merged() -> None:
     lines = [f"step {n} loss {n / 7:.4f}" for n in range(2000)]
     with (

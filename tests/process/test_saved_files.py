@@ -135,6 +135,8 @@ def test_files_without_tensors_and_printed_text_decide(project: Project) -> None
     assert audit(project, LOGGED, "--ignore", "log.csv", "--ignore-text", "chance .*")[0] == 0
     code, group = audit(project, LOGGED, "--artifact", "log.csv")
     assert (code, group["first_difference"]["stage"]) == (1, "artifact")
+    code, group = audit(project, LOGGED, "--measured", "Chance")
+    assert (code, {one["kind"] for one in group["output_differences"]}) == (0, {"measurement"})
 
 
 def test_the_training_alone(project: Project) -> None:

@@ -273,6 +273,19 @@ def test_a_flag_that_was_tried(trial: RemedyTrial, expected: list[str]) -> None:
             "compares the trainings alone, --compare all counts it as a result",
         ),
         (
+            OutputDifference(path="a.csv", kind=OutputKind.AMBIGUOUS, at="row 1, T [1]", values=("1.5", "1.6")),
+            "the trainings match, but a.csv (row 1, T [1]: 1.5 and 1.6) differs, which may be a measurement or a "
+            "result. --measured 'T [[]1]' says that it is a measurement, --ignore a.csv leaves the file out, "
+            "--artifact a.csv compares its bytes; --compare training compares the trainings alone, --compare all "
+            "counts it as a result",
+        ),
+        (
+            OutputDifference(path="stdout", kind=OutputKind.AMBIGUOUS, at="line 4, T1", values=("1.5", "1.6")),
+            "the trainings match, but stdout (line 4, T1: 1.5 and 1.6) differs, which may be a measurement or a "
+            "result. --measured T1 says that it is a measurement; --compare training compares the trainings alone, "
+            "--compare all counts it as a result",
+        ),
+        (
             OutputDifference(path="a.npz", kind=OutputKind.UNREADABLE, problem="is cut off"),
             "the trainings match, but a.npz differs and cannot be read: is cut off. --ignore a.npz leaves the file "
             "out, --artifact a.npz compares its bytes; --compare training compares the trainings alone, "

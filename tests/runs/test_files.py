@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -405,6 +406,48 @@ def test_each_cell_of_a_table_of_latex_is_of_its_own_column(name: str, header: s
     found = {one.shown: (one.name.rpartition(", ")[2], one.role) for one in values if "," in one.name}
     assert found["0.93"] == ("auc", Role.RESULT)
     assert found["0.5"] == ("time", Role.MEASUREMENT)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "measured", "listed"),
+    [
+        ("m.csv", "epoch,whirl,p50,p90\n1,0.31,0.4,0.5\n", ("WHIRL",), {"0.31"}),
+        ("m.csv", "epoch,whirl,p50,p90\n1,0.31,0.4,0.5\n", ("p50", "wh*"), {"0.31", "0.4"}),
+        ("m.json", '{"a": [{"whirl": 0.31, "auc": 0.5}], "whirl_auc": 0.6}', ("whirl",), {"0.31"}),
+        ("m.json", '{"fit": {"x": 0.31}, "auc": {"x": 0.5}}', ("fit.x",), {"0.31"}),
+        ("m.yaml", "whirl: 0.31\nauc: 0.5\n", ("whirl",), {"0.31"}),
+        ("m.txt", "whirl 0.31 auc 0.5\nwhirl 0.32 auc 0.6\n", ("whirl",), {"0.31", "0.32"}),
+        ("m.log", "fold 1: whirl 0.31 auc 0.5\n", ("whirl",), {"0.31"}),
+    ],
+)
+def test_what_its_user_says_is_measured_is_a_measurement(
+    name: str, text: str, measured: tuple[str, ...], listed: set[str], tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    facts = RunFacts(started=0.0, ended=8.0, measured=measured)
+    found = {one.shown for one in read(path, name, facts).values if one.role is Role.MEASUREMENT}
+    assert found == listed
+    assert not [one for one in read(path, name, RunFacts(started=0.0, ended=8.0)).values if one.role in _LISTED]
+
+
+_LISTED = (Role.MEASUREMENT, Role.IDENTIFIER)
+
+
+@pytest.mark.parametrize("name", ["m.csv", "m.txt"])
+def test_so_is_what_is_folded_into_one_digest(name: str, tmp_path: Path) -> None:
+    rows = [f"{1000 + n / 7:.3f}" for n in range(200)]
+
+    def deciding(*found: str) -> str:
+        before = "1," if name == "m.csv" else "x 1 whirl "
+        lines = [*(["x,whirl"] if name == "m.csv" else []), *(before + one for one in found)]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+        with mock.patch.object(values, "MOST_VALUES", 50):
+            file = read(tmp_path / name, name, RunFacts(started=0.0, ended=8.0, measured=("whirl",)))
+        return compare.digest(file, Role.RESULT, Role.OPEN)
+
+    assert deciding(*rows) == deciding(*reversed(rows))
+    assert deciding(*rows) != deciding(*rows[1:])
 
 
 def test_an_array_of_moments_of_the_run_is_a_measurement(tmp_path: Path) -> None:
