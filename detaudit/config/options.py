@@ -17,7 +17,7 @@ from msgspec import Meta
 from detaudit import wire
 from detaudit.config.yamlfile import unknown
 from detaudit.errors import UsageError
-from detaudit.model.outputs import Compare, FileBudget, OutputRules
+from detaudit.model.outputs import Compare, Declared, FileBudget, OutputRules
 
 # How the texts of options are read.
 
@@ -215,8 +215,12 @@ class RunOptions:
     )  # fmt: skip
     measured: tuple[str, ...] = _option(
         (), "--measured", COMPARED,
-        "What a clock or a meter says has this name in files and printed lines: list it, do not count it. Globs "
-        "allowed. Repeatable.",
+        "Values with this name, in files and printed lines, are measurements and do not decide. Globs allowed. "
+        "Repeatable.",
+        metavar="NAME", key=tuple[str, ...],
+    )  # fmt: skip
+    results: tuple[str, ...] = _option(
+        (), "--result", COMPARED, "Values with this name are results, whatever it says. Globs allowed. Repeatable.",
         metavar="NAME", key=tuple[str, ...],
     )  # fmt: skip
     redact: tuple[str, ...] = _option(
@@ -253,7 +257,7 @@ class RunOptions:
             compare=self.compare,
             ignore=self.ignore,
             ignore_text=self.ignore_text,
-            measured=self.measured,
+            declared=Declared(self.measured, self.results),
             redact=self.redact,
             file_budget=self.file_budget,
         )

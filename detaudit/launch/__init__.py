@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from detaudit.config.recipes import Recipe
+from detaudit.model.outputs import Declared
 
 RESULTS = ".detaudit"
 """The folder of all results, unless --out names a different one."""
@@ -39,7 +40,7 @@ class RunSpec:
     the number of busy processes beside it, ``copy_name`` that of the copy it works in, ``""`` for the usual one. Two
     runs with different ``slot``s may go at once: nothing that they write to has the same path, and their marks differ.
     ``recipe`` is whose flags its environment has, ``job`` what another machine needs to do it. What matches one of
-    ``ignore_text`` is no part of what it prints, and what has one of the names ``measured`` no result.
+    ``ignore_text`` is no part of what it prints, ``declared`` is what the values in it are.
     """
 
     argv: tuple[str, ...]
@@ -57,7 +58,7 @@ class RunSpec:
     recipe: Recipe | None = None
     job: object = None
     ignore_text: tuple[str, ...] = ()
-    measured: tuple[str, ...] = ()
+    declared: Declared = field(default_factory=Declared)
 
     @property
     def log_dir(self) -> str:

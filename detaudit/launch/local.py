@@ -305,7 +305,7 @@ class LocalLauncher:
 def _recorder(spec: RunSpec) -> text.Recorder:
     now, home = time.time(), spec.env.get("HOME", "")
     names = tuple(name for name in (str(spec.live), str(spec.cwd), home, platform.node()) if len(name) > 1)
-    facts = RunFacts(started=now, ended=now, names=names, measured=spec.measured)
+    facts = RunFacts(started=now, ended=now, names=names, declared=spec.declared)
     return text.Recorder(facts, [re.compile(pattern) for pattern in spec.ignore_text])
 
 

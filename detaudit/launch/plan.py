@@ -230,5 +230,5 @@ def _run(
         slot=slot,
         recipe=recipe,
         ignore_text=settings.outputs.ignore_text,
-        measured=settings.outputs.measured,
+        declared=settings.outputs.declared,
     )

@@ -69,18 +69,44 @@ class FileBudget(msgspec.Struct, frozen=True, array_like=True):
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
+class Declared(msgspec.Struct, frozen=True, array_like=True):
+    """What values are, as their user says: globs of their names, in which capitals do not count."""
+
+    measured: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.measured or self.results)
+
+    def role(self, name: str) -> Role | None:
+        """Return what a value is by its name, or by the last part of it; None if nothing was said of it."""
+        names = (name.strip().lower(), last_part(name).lower()) if self else ()
+        for patterns, role in ((self.results, Role.RESULT), (self.measured, Role.MEASUREMENT)):
+            if any(fnmatchcase(one, pattern.lower()) for pattern in patterns for one in names):
+                return role
+        return None
+
+
+def last_part(name: str) -> str:
+    """Return the name that a value has in its row, its line or its map: ``lr`` of ``row 3, lr`` and of ``args.lr``."""
+    return _PARTS.split(name.strip())[-1]
+
+
+_PARTS = re.compile(r", |[./]")
+
+
 class OutputRules(msgspec.Struct, frozen=True, kw_only=True):
     """What of what leaves a run counts: the options of ``detaudit run`` with these names.
 
-    ``ignore`` are globs of files that are left out, ``ignore_text`` regexes of printed text that does not count. Values
-    that have one of the names ``measured``, globs, are measurements; those whose names contain one of ``redact`` are
-    never stored or shown.
+    ``ignore`` are globs of files that are left out, ``ignore_text`` regexes of printed text that does not count,
+    ``declared`` is what values are by their names. Those whose names contain one of ``redact`` are never stored or
+    shown.
     """
 
     compare: Compare = Compare.RESULT
     ignore: tuple[str, ...] = ()
     ignore_text: tuple[str, ...] = ()
-    measured: tuple[str, ...] = ()
+    declared: Declared = Declared()
     redact: tuple[str, ...] = ()
     file_budget: FileBudget = FileBudget()
 
@@ -92,7 +118,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     was added to the clock of Python, and ``counted`` says that it counted its readings. ``numbered`` are folders that
     it made as the next of a series, each with the first. ``writers`` is how many processes and threads may have
     printed, 0 if it is not known. ``since_boot`` is the start in seconds since the machine was started, as its other
-    clocks count, 0 if it is not known. ``measured`` are the names that its measurements have, as its user says.
+    clocks count, 0 if it is not known. ``declared`` is what its user says of values.
     """
 
     started: float
@@ -105,22 +131,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     numbered: tuple[tuple[str, str], ...] = ()
     writers: int = 0
     since_boot: float = 0.0
-    measured: tuple[str, ...] = ()
-
-    def declares(self, name: str) -> bool:
-        """Return whether a value is one of ``measured`` by its name, or by the last part of it."""
-        if not self.measured:
-            return False
-        names = (name.strip().lower(), last_part(name).lower())
-        return any(fnmatchcase(one, pattern.lower()) for pattern in self.measured for one in names)
-
-
-def last_part(name: str) -> str:
-    """Return the name that a value has in its row, its line or its map: ``lr`` of ``row 3, lr`` and of ``args.lr``."""
-    return _PARTS.split(name.strip())[-1]
-
-
-_PARTS = re.compile(r", |[./]")
+    declared: Declared = Declared()
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True):

@@ -739,8 +739,8 @@ class LineParser:
 
     def _value(self, slot: _Slot, line: str) -> tuple[Role, str]:
         text = line[slot.start : slot.end]
-        if self.declares(slot, line):
-            return Role.MEASUREMENT, text
+        if self.facts.declared and (role := self.declared(slot, line)) is not None:
+            return role, text
         if slot.result:
             value = float(_plain(line, slot) or "nan")
             of_clock = not slot.integer and not slot.meaning.of_data and measurements.is_clock(value, self.facts)
@@ -756,9 +756,9 @@ class LineParser:
             return number_role(slot.meaning, float(_plain(line, slot)) * slot.scale, slot.integer, self.facts), text
         return self.role(slot, text), text
 
-    def declares(self, slot: _Slot, line: str) -> bool:
-        """Return whether its user says that a value is a measurement, by its label."""
-        return bool(self.facts.measured) and self.facts.declares(shown_label(slot, line))
+    def declared(self, slot: _Slot, line: str) -> Role | None:
+        """Return what its user says that a value is, by its label."""
+        return self.facts.declared.role(shown_label(slot, line))
 
     def role(self, slot: _Slot, text: str) -> Role:
         """Return what a date or a time is."""
@@ -997,11 +997,11 @@ class BytesParser:
             rows = [row.decode("utf-8", "replace").encode() for row in rows]
         words = values = unknown = 0
         plain: list[bytes] = []
-        known, measured = self._plans.get, self._parser.facts.measured
+        known, declared = self._plans.get, self._parser.facts.declared
         for row, template in zip(rows, b"\n".join(rows).translate(_DIGITS).split(b"\n"), strict=True):
             key = self._heading.encode() + b"\n" + template if self._heading else template
             plan = known(key)
-            if plan is not None and plan.results is not None and not measured:
+            if plan is not None and plan.results is not None and not declared:
                 words += plan.words
                 parts = b"\0".join((plan.prefix, *plan.results(row)))
                 plain.append(_blake2b(parts, digest_size=8).digest())
@@ -1040,12 +1040,13 @@ class BytesParser:
     def _values(self, plan: _Plan, row: bytes, prefix: bytes) -> tuple[int, int]:
         results, unknown = [prefix], list[bytes]()
         facts, longest = self._parser.facts, self._longest
+        text = row.decode("utf-8", "surrogateescape") if facts.declared else ""
         for slot in plan.slots:
-            kind = slot.kind
-            if facts.measured and self._parser.declares(slot, row.decode("utf-8", "surrogateescape")):
-                continue
-            if slot.result:
+            kind, declared = slot.kind, self._parser.declared(slot, text) if text else None
+            if declared is Role.RESULT or (declared is None and slot.result):
                 results.append(row[slot.start : slot.end])
+                continue
+            if declared is not None:
                 continue
             if kind == NUMBERS:
                 digits = row[slot.digits[0] : slot.digits[1]]

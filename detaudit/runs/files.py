@@ -645,7 +645,7 @@ def facts_of(
         names=tuple(sorted(names, key=lambda name: (-len(name), name))),
         numbered=series,
         writers=sum(1 + process.started for process in processes) if all(one.ended for one in processes) else 0,
-        measured=spec.measured,
+        declared=spec.declared,
     )
 
 

@@ -371,8 +371,7 @@ class _Values:
             self._keep(replace(part, name=name, text=text), Digested(_digest(text)), role)
 
     def _keep(self, part: Part, data: Digested, role: Role) -> None:
-        if self._facts.declares(part.name):
-            role = Role.MEASUREMENT
+        role = self._facts.declared.role(part.name) or role
         name = _shortened(self._own_name(part.name))
         if len(self._values) >= MOST_VALUES or self._size > MOST_JSON:
             self._fold(name, part, data, role)
@@ -442,8 +441,8 @@ class _Values:
 
     def _fold(self, name: str, part: Part, data: Digested, of_one: Role) -> None:
         """Take a value that is not kept: into a digest of its series, numbers of one series together."""
-        declared = self._facts.declares(part.name)
-        number = part.dtype == NUMBER and bool(part.text) and not is_generator(part) and not declared
+        declared = self._facts.declared.role(part.name)
+        number = part.dtype == NUMBER and bool(part.text) and not is_generator(part) and declared is None
         role = None if number else Role.OPEN if LINE.fullmatch(name) and self.is_log else of_one
         key = _series(name), role
         if key not in self._rest and len(self._rest) >= MOST_SERIES:

@@ -32,6 +32,7 @@ OPTIONS = st.builds(
     ignore=TEXTS,
     ignore_text=st.sampled_from([(), ("^a.*", "b")]),
     measured=TEXTS,
+    results=TEXTS,
     redact=TEXTS,
     file_budget=st.sampled_from([FileBudget(), FileBudget(120.0, 2**30)]),
     isolate=st.booleans(),

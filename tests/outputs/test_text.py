@@ -10,7 +10,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from detaudit.model.outputs import DECIDING, OPEN, STDERR, STDOUT, OutputDifference, OutputKind, RunFacts, Text
+from detaudit.model.outputs import (
+    DECIDING,
+    OPEN,
+    STDERR,
+    STDOUT,
+    Declared,
+    OutputDifference,
+    OutputKind,
+    RunFacts,
+    Text,
+)
 from detaudit.outputs import screen, text
 from detaudit.outputs.text import Recorder, compare, digested, text_of
 
@@ -631,7 +641,7 @@ def test_differences_in_what_is_not_kept(change: object, kind: OutputKind | None
 )
 @pytest.mark.parametrize("most", [1000, text.MOST_KEPT])
 def test_what_its_user_says_is_measured_does_not_count(label: str, counts: bool, most: int) -> None:
-    a, b = (msgspec.structs.replace(one, measured=("Whirl", "*l5")) for one in (A, B))
+    a, b = (msgspec.structs.replace(one, declared=Declared(measured=("Whirl", "*l5"))) for one in (A, B))
 
     def said(of: int, score: float = 0.5) -> Text:
         lines = (f"step {n} {label} {n / of:.4f} score {score}\n" for n in range(1, 90))
@@ -641,6 +651,20 @@ def test_what_its_user_says_is_measured_does_not_count(label: str, counts: bool,
         first, second, other = said(7), said(8), said(7, 1.0)
     assert bool(serious(compare(first, second, STDOUT, a, b))) == counts
     assert serious(compare(first, other, STDOUT, a, b))
+    assert bool(serious(compare(digested(first, a), second, STDOUT, a, b))) == counts
+
+
+@pytest.mark.parametrize("most", [1000, text.MOST_KEPT])
+@pytest.mark.parametrize(("declared", "counts"), [(Declared(), False), (Declared(("step time",), ("step*",)), True)])
+def test_what_its_user_says_is_a_result_counts(declared: Declared, counts: bool, most: int) -> None:
+    a, b = (msgspec.structs.replace(one, declared=declared) for one in (A, B))
+
+    def said(of: int) -> Text:
+        return recorded("".join(f"step time {1 + n / of:.4f} s, dice 0.5\n" for n in range(1, 90)).encode(), (), a)
+
+    with mock.patch.object(text, "MOST_KEPT", most), mock.patch.object(text, "BLOCK", 20):
+        first, second = said(7), said(8)
+    assert bool(serious(compare(first, second, STDOUT, a, b))) == counts
     assert bool(serious(compare(digested(first, a), second, STDOUT, a, b))) == counts
 
 

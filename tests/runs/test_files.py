@@ -18,7 +18,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detaudit.model.outputs import File, OutputKind, Outputs, Role, RunFacts, Value
+from detaudit.model.outputs import Declared, File, OutputKind, Outputs, Role, RunFacts, Value
 from detaudit.outputs import compare
 from detaudit.redact import HIDDEN
 from detaudit.runs import formats, values
@@ -425,13 +425,20 @@ def test_what_its_user_says_is_measured_is_a_measurement(
 ) -> None:
     path = tmp_path / name
     path.write_text(text)
-    facts = RunFacts(started=0.0, ended=8.0, measured=measured)
+    facts = RunFacts(started=0.0, ended=8.0, declared=Declared(measured))
     found = {one.shown for one in read(path, name, facts).values if one.role is Role.MEASUREMENT}
     assert found == listed
     assert not [one for one in read(path, name, RunFacts(started=0.0, ended=8.0)).values if one.role in _LISTED]
 
 
 _LISTED = (Role.MEASUREMENT, Role.IDENTIFIER)
+
+
+def test_what_its_user_says_is_a_result_is_one(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("pick,p_time,fit_time\n1,0.31,0.4\n")
+    facts = RunFacts(started=0.0, ended=8.0, declared=Declared(measured=("*time",), results=("p_time",)))
+    found = {one.shown: one.role for one in read(tmp_path / "m.csv", "m.csv", facts).values}
+    assert (found["0.31"], found["0.4"]) == (Role.RESULT, Role.MEASUREMENT)
 
 
 @pytest.mark.parametrize("name", ["m.csv", "m.txt"])
@@ -443,7 +450,7 @@ def test_so_is_what_is_folded_into_one_digest(name: str, tmp_path: Path) -> None
         lines = [*(["x,whirl"] if name == "m.csv" else []), *(before + one for one in found)]
         (tmp_path / name).write_text("\n".join(lines) + "\n")
         with mock.patch.object(values, "MOST_VALUES", 50):
-            file = read(tmp_path / name, name, RunFacts(started=0.0, ended=8.0, measured=("whirl",)))
+            file = read(tmp_path / name, name, RunFacts(started=0.0, ended=8.0, declared=Declared(("whirl",))))
         return compare.digest(file, Role.RESULT, Role.OPEN)
 
     assert deciding(*rows) == deciding(*reversed(rows))
