@@ -64,12 +64,13 @@ from detaudit.model.sources import SEEDING, RefusedInProcess, SourceKind
 from detaudit.model.stage import STAGES
 from detaudit.model.warnings import (
     FlagOverridden,
+    NamesUnused,
     SeedsFromCountedClock,
     StateChecked,
     TemporaryFilesSkipped,
     VariationFailed,
 )
-from detaudit.outputs.compare import deciding, differences
+from detaudit.outputs.compare import deciding, differences, unused
 from detaudit.runs import log
 from detaudit.runs import settings as effective_settings
 from detaudit.runs.environment import has_gpu
@@ -260,6 +261,7 @@ class Results:
         self._proven: _Ended | None = None
         self._processes: Sequence[Process] = ()
         self._reference: int | None = None
+        self._unused: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self._found)
@@ -280,6 +282,16 @@ class Results:
         in_order = dict(sorted(self.by_run.items()))
         order = {result: number for number, result in enumerate(dict.fromkeys(in_order.values()), 1)}
         return {run: order[result] for run, result in in_order.items()}
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The names by which values were declared and that the first run that went to its end has nowhere."""
+        if self._unused is None:
+            whole = [one.outputs for one in self._unproven if one.exit_code is not None]
+            if self.record is not None and self.record.through is None:
+                whole.insert(0, self.record.outputs)
+            self._unused = next((unused(outputs) for outputs in whole if outputs is not None), None)
+        return self._unused or ()
 
     @property
     def outputs_compared(self) -> bool:
@@ -556,6 +568,7 @@ class GroupInProgress:
                 *slots_differ(self._plan.jobs, self._results.by_run),
                 *([StateChecked(state=self._state)] if self._state is not None and not self._unsettled else []),
                 *self._seeds_from_counted_clock(),
+                *([NamesUnused(names=self._results.unused)] if self._results.unused else []),
                 *([TemporaryFilesSkipped(files=tuple(sorted(temporary)))] if temporary else []),
             ),
             reason=(once or self._reason(furthest, expected)) if group_verdict is Verdict.INCONCLUSIVE else None,

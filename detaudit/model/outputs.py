@@ -148,6 +148,10 @@ class Value(msgspec.Struct, frozen=True, array_like=True):
     tensor: bool = False
 
 
+FURTHER = "(further values)"
+"""The end of the name of many values in one, of which nobody knows what each was called."""
+
+
 class File(msgspec.Struct, frozen=True, kw_only=True):
     """A file that a run wrote.
 

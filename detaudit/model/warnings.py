@@ -166,6 +166,15 @@ class TemporaryFilesSkipped(Warning, frozen=True, kw_only=True):
         return f"temporary files are not compared ({names}); `--artifact PATH` compares one"
 
 
+class NamesUnused(Warning, frozen=True, kw_only=True):
+    """Values were declared by ``names`` that none has."""
+
+    names: tuple[str, ...]
+
+    def text(self) -> str:
+        return f"nothing that was compared is called {both([repr(one) for one in self.names])} (--measured, --result)"
+
+
 class LeftoverFilesRead(Warning, frozen=True, kw_only=True):
     """A run read files that an earlier run wrote; ``more`` are not listed. They may be ``isolated`` all the same."""
 

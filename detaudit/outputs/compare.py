@@ -10,9 +10,11 @@ from typing import NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from detaudit.model.outputs import (
+    FURTHER,
     STDERR,
     STDOUT,
     Compare,
+    Declared,
     File,
     OutputDifference,
     OutputKind,
@@ -423,6 +425,19 @@ def _streams(a: Outputs, b: Outputs, guesses: Sequence[frozenset[int]]) -> Itera
                 break
         else:
             yield from first or ()
+
+
+def unused(outputs: Outputs) -> tuple[str, ...]:
+    """Return the names by which values were declared and that none has; () where not all names are known."""
+    declared, facts = outputs.rules.declared, outputs.facts
+    streams = [one for one in (outputs.stdout, outputs.stderr) if one is not None]
+    folded = any(value.name.endswith(FURTHER) for file in outputs.files for value in file.values)
+    if not declared or facts is None or outputs.unread or folded or any(one.blocks for one in streams):
+        return ()
+    names = {value.name for file in outputs.files for value in file.values}
+    names.update(*(text.labels(one, facts, _ignored(outputs)) for one in streams))
+    given = (*declared.measured, *declared.results)
+    return tuple(one for one in given if all(Declared((one,)).role(name) is None for name in names))
 
 
 def digest(file: File, *roles: Role) -> str:

@@ -86,6 +86,13 @@ def compare(
     return _sorted([*differences, *_blocks_differ(a, b, kept, stream, *digesting)])
 
 
+def labels(text: Text, facts: RunFacts, ignored: Sequence[re.Pattern[str]] = ()) -> set[str]:
+    """Return the labels of the values in the lines that are kept."""
+    parser = LineParser(facts, ignored)
+    lines = (parser.parse(parser.line(line).strip()) for line in text.lines)
+    return {shown_label(slot, line.text) for line in lines for slot in line.slots if slot.kind != MASKED}
+
+
 def text_of(lines: Iterable[str]) -> Text:
     """Return the Text of lines that are known, such as those of a file."""
     recorder = Recorder()

@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 import msgspec
 
 from detaudit import redact
-from detaudit.model.outputs import File, Role, RunFacts, Value
+from detaudit.model.outputs import FURTHER, File, Role, RunFacts, Value
 from detaudit.outputs import measurements
 from detaudit.outputs.compare import LOG
 from detaudit.outputs.lines import FileLine, FileLines
@@ -43,7 +43,6 @@ _MOST_PROBLEM = 300
 _SIZE_OF_VALUE = 64
 """Bytes of a value in JSON beside its name and what is shown."""
 
-_REST = "further values"
 
 # The states of torch's and NumPy's Mersenne Twister, whatever they are called; Python's, if it is an array of integers.
 _STATES = {("u1", (5056,)), ("u4", (624,))}
@@ -292,7 +291,7 @@ class _Values:
                 msgspec.structs.replace(one, role=Role.OPEN) if one.name in unlike else one for one in self._values
             ]
         rest = [
-            Value(f"{name} ({_REST})".strip(), one.digest.hexdigest()[:32], one.role(self._of(name), self._facts, role))
+            Value(f"{name} {FURTHER}".strip(), one.digest.hexdigest()[:32], one.role(self._of(name), self._facts, role))
             for (name, role), one in self._rest.items()
         ]
         return tuple(sorted([*self._values, *rest], key=lambda value: _ORDER[value.role]))

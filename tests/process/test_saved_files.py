@@ -137,6 +137,9 @@ def test_files_without_tensors_and_printed_text_decide(project: Project) -> None
     assert (code, group["first_difference"]["stage"]) == (1, "artifact")
     code, group = audit(project, LOGGED, "--measured", "Chance")
     assert (code, {one["kind"] for one in group["output_differences"]}) == (0, {"measurement"})
+    assert not group["warnings"]
+    code, group = audit(project, LOGGED, "--measured", "chance", "--result", "chanse", "--result", "*hanc?")
+    assert (code, [(one["kind"], one["names"]) for one in group["warnings"]]) == (1, [("names-unused", ["chanse"])])
 
 
 def test_the_training_alone(project: Project) -> None:

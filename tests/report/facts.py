@@ -162,6 +162,7 @@ WARNINGS: tuple[Warning, ...] = (
     w.RanksRestarted(recipe="none", run=2, times=1),
     w.ProcessesKilled(recipe="none", run=1, commands=("python serve.py", "tensorboard --logdir x")),
     w.ArtifactsSkipped(recipe="none", run=1, files=("a.pt", "b.pt", "c.pt"), more=1),
+    w.NamesUnused(recipe="none", names=("spel", "*_sec")),
     w.TemporaryFilesSkipped(recipe="none", files=("/tmp/best.pt", "/tmp/out/scores.csv")),
     w.LeftoverFilesRead(files=("cache/a.pt",)),
     w.LeftoverFilesRead(files=("/home/me/last.ckpt",), isolated=True),
