@@ -593,7 +593,7 @@ class Runner:
         """Watch what earlier runs left; what a search like that ``before`` finds afterwards is not recorded."""
         more = sorted(self._folders) if self._searches and before.complete else []
         searched = [os.path.realpath(spec.cwd), *more]
-        return self._left.before_run(spec.live, searched, folder_parts(load_outputs()), carried)
+        return self._left.before_run(spec.live, searched, folder_parts(load_outputs(), spec.env, searched[0]), carried)
 
     def _take_state(
         self,

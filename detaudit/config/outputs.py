@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase, translate
 from pathlib import Path
 from typing import Literal
@@ -42,6 +42,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     source: str
     folders: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
     check: Check = ""
     state: bool = False
 
@@ -49,13 +50,14 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class Listed:
     """Decides which row of the table each file of a run is of, if any.
 
-    ``env`` are the variables of the run, which say where its temporary files are. A file is looked into once.
+    ``env`` are the variables of the run, which say where its temporary files and its caches are. A file is looked into
+    once.
     """
 
     def __init__(self, env: Mapping[str, str], rows: Sequence[Row] | None = None) -> None:
         self._rows = load_outputs() if rows is None else rows
-        chosen = next((env[name] for name in ("TMPDIR", "TEMP", "TMP") if env.get(name)), "")
-        self._temporary = os.path.realpath(chosen or tempfile.gettempdir())
+        self._temporary = _temporary(env)
+        self._chosen = [*_chosen(self._rows, env)]
         self._marked: dict[tuple[str, str], bool] = {}
         self._known: dict[tuple[str, str], Row | None] = {}
         self._in_folder: dict[str, tuple[list[Row], list[Row]]] = {}
@@ -68,6 +70,8 @@ class Listed:
         ``path`` is absolute, without links. What is below ``cwd`` counts by its path there alone: a training may itself
         be in a folder with the name of a cache.
         """
+        if (path, cwd) not in self._known and (chosen := self._in_chosen(path, cwd)) is not None:
+            self._known[path, cwd] = chosen
         if (path, cwd) not in self._known:
             below = bool(cwd) and _is_below(path, cwd)
             parts = (path[len(cwd.rstrip(os.sep)) :] if below else path).lstrip(os.sep).split(os.sep)
@@ -75,6 +79,9 @@ class Listed:
             rows = possible if self._named.match(parts[-1]) else by_folder
             self._known[path, cwd] = next((row for row in rows if self._matches(row, path, parts, below)), None)
         return self._known[path, cwd]
+
+    def _in_chosen(self, path: str, cwd: str) -> Row | None:
+        return next((row for folder, row in self._chosen if _is_below(path, folder) and not _holds(folder, cwd)), None)
 
     def _rows_in(self, folders: Sequence[str]) -> tuple[list[Row], list[Row]]:
         """Return the rows of which a file in such a folder may be whatever its name, and those with names too."""
@@ -131,11 +138,35 @@ def load_outputs(path: Path | None = None) -> tuple[Row, ...]:
     return rows
 
 
-def folder_parts(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return parts of paths that only files in such folders have, for the recorder, which reads no YAML."""
+def folder_parts(rows: Sequence[Row], env: Mapping[str, str], cwd: str) -> tuple[str, ...]:
+    """Return parts of paths that only files in such folders have, for the recorder, which reads no YAML.
+
+    ``env`` are the variables of a run in the folder ``cwd``.
+    """
     plain = [row for row in rows if row.folders and not row.check and not row.state]
     parts = [f"/{folder}/" for row in plain for folder in row.folders if not re.search(r"[][*?]", folder)]
+    parts += [folder + os.sep for folder, row in _chosen(rows, env) if not row.state and not _holds(folder, cwd)]
     return tuple(parts + [f"/{one[:-1]}" for row in plain for one in row.folders if re.fullmatch(r"[^][*?/]+\*", one)])
+
+
+def _chosen(rows: Sequence[Row], env: Mapping[str, str]) -> Iterator[tuple[str, Row]]:
+    """Yield the folders that variables of a run name, each with its row, but for those that hold more than a cache."""
+    others = (_temporary(env), os.path.realpath(env.get("HOME", os.sep)))
+    for row in rows:
+        for folder in [env[name] for name in row.variables if os.path.isabs(env.get(name, ""))]:
+            folder = os.path.realpath(folder).rstrip(os.sep)
+            if not any(_holds(folder, other) for other in others):
+                yield folder, row
+
+
+def _temporary(env: Mapping[str, str]) -> str:
+    chosen = next((env[name] for name in ("TMPDIR", "TEMP", "TMP") if env.get(name)), "")
+    return os.path.realpath(chosen or tempfile.gettempdir())
+
+
+def _holds(folder: str, other: str) -> bool:
+    """Return whether a folder is another one, or has it inside."""
+    return _is_below(other.rstrip(os.sep) + os.sep, folder)
 
 
 def _has_name(row: Row, parts: Sequence[str]) -> bool:

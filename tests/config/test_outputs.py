@@ -116,6 +116,17 @@ def test_downloads_are_named_by_their_content(tmp_path: Path) -> None:
     assert row(write(tmp_path / "resnet-12345678.pth", data), tmp_path) is None
 
 
+def test_a_cache_is_where_a_variable_says(tmp_path: Path) -> None:
+    kernel, other = write(tmp_path / "tmp/k/ab/cab.cpp"), write(tmp_path / "tmp/kept.cpp")
+    env = {"TMPDIR": str(tmp_path / "tmp"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "tmp/k/")}
+    assert row(kernel, tmp_path / "work", **env) == "inductor-cache"
+    assert row(other, tmp_path / "work", **env) == "temporary"
+    assert row(kernel, tmp_path / "tmp/k/ab", **env) is None  # what it works in is no cache
+    assert row(kernel, tmp_path / "tmp/k", **env) is None
+    for folder in ("k", env["TMPDIR"], str(tmp_path)):
+        assert row(kernel, tmp_path / "work", **{**env, "TORCHINDUCTOR_CACHE_DIR": folder}) == "temporary"
+
+
 def test_every_row_is_explained() -> None:
     for one in load_outputs():
         assert one.source.startswith("https://"), one.id
@@ -124,9 +135,13 @@ def test_every_row_is_explained() -> None:
 
 
 def test_the_recorder_gets_folders_without_patterns() -> None:
-    found = folder_parts(load_outputs())
+    found = folder_parts(
+        load_outputs(), {"NUMBA_CACHE_DIR": "/x/jit/", "TRITON_CACHE_DIR": "rel", "CUDA_CACHE_PATH": "/w"}, "/w/a"
+    )
     assert "/.triton/cache/" in found
     assert "/torchinductor_" in found
+    assert "/x/jit/" in found
+    assert not {"/w/", "rel/"} & {*found}  # it works in the one, and nobody knows where the other is
     assert not any(character in part for part in found for character in "*?[")
 
 
