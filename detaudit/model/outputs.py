@@ -80,7 +80,8 @@ class Declared(msgspec.Struct, frozen=True, array_like=True):
 
     def role(self, name: str) -> Role | None:
         """Return what a value is by its name, or by the last part of it; None if nothing was said of it."""
-        names = (name.strip().lower(), last_part(name).lower()) if self else ()
+        last = last_part(name).lower() if self else ""
+        names = {name.strip().lower(), last, last.rpartition("/")[2]} if self else ()
         for patterns, role in ((self.results, Role.RESULT), (self.measured, Role.MEASUREMENT)):
             if any(fnmatchcase(one, pattern.lower()) for pattern in patterns for one in names):
                 return role
@@ -88,11 +89,12 @@ class Declared(msgspec.Struct, frozen=True, array_like=True):
 
 
 def last_part(name: str) -> str:
-    """Return the name that a value has in its row, its line or its map: ``lr`` of ``row 3, lr`` and of ``args.lr``."""
-    return _PARTS.split(name.strip())[-1]
+    """Return the name that a value has in its row, its line or its map: ``lr`` of ``row 3, lr`` and ``args.lr[0]``."""
+    return _PARTS.split(_INDICES.sub("", name.strip()))[-1]
 
 
-_PARTS = re.compile(r", |[./]")
+_PARTS = re.compile(r", |\.")
+_INDICES = re.compile(r"(?<=\w)(?:\[\d+\]|\.\d+)+$")
 
 
 class OutputRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -370,7 +372,7 @@ def names(differences: Iterable[OutputDifference], first: OutputDifference) -> s
     )
 
 
-_PLACE = re.compile(r"\W*(?:(?:line|row|lines|order of lines) [\d,]|\d+$|value(?: \d+)?$|$)")
+_PLACE = re.compile(r"\W*(?:(?:line|row|lines|order of lines) [\d,]|\d+\W*$|value(?: \d+)?$|$)")
 
 
 class TextBlock(msgspec.Struct, frozen=True, array_like=True):

@@ -280,9 +280,9 @@ def test_a_flag_that_was_tried(trial: RemedyTrial, expected: list[str]) -> None:
             "counts it as a result",
         ),
         (
-            OutputDifference(path="stdout", kind=OutputKind.AMBIGUOUS, at="line 4, T1", values=("1.5", "1.6")),
-            "the trainings match, but stdout (line 4, T1: 1.5 and 1.6) differs, which may be a measurement or a "
-            "result. --measured T1 says that it is a measurement; --compare training compares the trainings alone, "
+            OutputDifference(path="stdout", kind=OutputKind.AMBIGUOUS, at="line 4, T1/sec", values=("1.5", "1.6")),
+            "the trainings match, but stdout (line 4, T1/sec: 1.5 and 1.6) differs, which may be a measurement or a "
+            "result. --measured T1/sec says that it is a measurement; --compare training compares the trainings alone, "
             "--compare all counts it as a result",
         ),
         (

@@ -415,6 +415,8 @@ def test_each_cell_of_a_table_of_latex_is_of_its_own_column(name: str, header: s
         ("m.csv", "epoch,whirl,p50,p90\n1,0.31,0.4,0.5\n", ("p50", "wh*"), {"0.31", "0.4"}),
         ("m.json", '{"a": [{"whirl": 0.31, "auc": 0.5}], "whirl_auc": 0.6}', ("whirl",), {"0.31"}),
         ("m.json", '{"fit": {"x": 0.31}, "auc": {"x": 0.5}}', ("fit.x",), {"0.31"}),
+        ("m.json", '{"whirl": [0.31, [0.32]], "auc": [0.5]}', ("whirl",), {"0.31", "0.32"}),
+        ("m.json", '{"fit/whirl": 0.31, "fit/auc": 0.5}', ("whirl",), {"0.31"}),
         ("m.yaml", "whirl: 0.31\nauc: 0.5\n", ("whirl",), {"0.31"}),
         ("m.txt", "whirl 0.31 auc 0.5\nwhirl 0.32 auc 0.6\n", ("whirl",), {"0.31", "0.32"}),
         ("m.log", "fold 1: whirl 0.31 auc 0.5\n", ("whirl",), {"0.31"}),
