@@ -966,7 +966,7 @@ class BytesParser:
         self._plans: dict[tuple[bytes, tuple[_Cell, ...]] | bytes, _Plan] = {}
         self._columns: dict[int, tuple[_Cell, ...]] = {}
         self._heading = ""
-        self._longest = measurements.longest(facts)
+        self._longest, self._declared = measurements.longest(facts), bool(facts.declared)
 
     def pass_over(self, rows: list[bytes]) -> None:
         """Take the names of columns, and a heading, from lines that are not digested."""
@@ -997,7 +997,7 @@ class BytesParser:
             rows = [row.decode("utf-8", "replace").encode() for row in rows]
         words = values = unknown = 0
         plain: list[bytes] = []
-        known, declared = self._plans.get, self._parser.facts.declared
+        known, declared = self._plans.get, self._declared
         for row, template in zip(rows, b"\n".join(rows).translate(_DIGITS).split(b"\n"), strict=True):
             key = self._heading.encode() + b"\n" + template if self._heading else template
             plan = known(key)
@@ -1040,13 +1040,15 @@ class BytesParser:
     def _values(self, plan: _Plan, row: bytes, prefix: bytes) -> tuple[int, int]:
         results, unknown = [prefix], list[bytes]()
         facts, longest = self._parser.facts, self._longest
-        text = row.decode("utf-8", "surrogateescape") if facts.declared else ""
+        text = row.decode("utf-8", "surrogateescape") if self._declared else ""
         for slot in plan.slots:
-            kind, declared = slot.kind, self._parser.declared(slot, text) if text else None
-            if declared is Role.RESULT or (declared is None and slot.result):
-                results.append(row[slot.start : slot.end])
+            kind = slot.kind
+            if text and (declared := self._parser.declared(slot, text)) is not None:
+                if declared is Role.RESULT:
+                    results.append(row[slot.start : slot.end])
                 continue
-            if declared is not None:
+            if slot.result:
+                results.append(row[slot.start : slot.end])
                 continue
             if kind == NUMBERS:
                 digits = row[slot.digits[0] : slot.digits[1]]
