@@ -618,6 +618,13 @@ def test_an_array_of_a_type_that_numpy_lacks_is_written_as_bytes(dtype: str, siz
     assert (loaded.shape, loaded.tobytes()) == ((2, 3), data)
 
 
+def test_what_gensim_lists_in_the_order_of_a_set_has_none(tmp_path: Path) -> None:
+    for name, listed, kept in (("a", ["x", "y"], ["b", "a"]), ("b", ["y", "x"], ["b", "a"]), ("c", ["x"], ["a", "b"])):
+        (tmp_path / name).write_bytes(pickle.dumps({"wv": {"__ignoreds": listed, "kept": kept}}))
+    assert differing(tmp_path / "a", tmp_path / "b") == set()
+    assert differing(tmp_path / "a", tmp_path / "c") == {"wv.__ignoreds", "wv.kept.0", "wv.kept.1"}
+
+
 class Closure:
     """Pickled as cloudpickle does functions: a function that is called sets the state, and its result is dropped."""
 

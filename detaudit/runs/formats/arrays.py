@@ -243,7 +243,14 @@ def _listed(keys: Keys, items: Any) -> list[tuple[Keys, Any]]:
 
 
 def _keyed(keys: Keys, pairs: Any) -> list[tuple[Keys, Any]]:
-    return [((*keys, key if isinstance(key, str) else _canonical(key)), value) for key, value in pairs]
+    return [
+        ((*keys, key if isinstance(key, str) else _canonical(key)), Bag(value) if key == _FROM_A_SET else value)
+        for key, value in pairs
+    ]
+
+
+_FROM_A_SET = "__ignoreds"
+"""The names of attributes that gensim saved elsewhere, in the order of a set (``SaveLoad._save_specials``)."""
 
 
 def _called(value: Any) -> str:

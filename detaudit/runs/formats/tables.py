@@ -304,9 +304,17 @@ def _is_numeric(column: Sequence[str]) -> bool:
     return bool(cells) and all(map(single.NUMERAL.fullmatch, cells))
 
 
+_OF_RUN = re.compile(
+    r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
+    r"|(?=[0-9-]*[a-f])(?=[a-f-]*\d)[0-9a-f]{8}(?:(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12})?"
+)
+
+
 def _has_header(rows: list[list[str]]) -> bool:
     if not rows or any(single.NUMERAL.fullmatch(cell) or is_span(cell) for cell in rows[0]):
         return False
+    if len(rows[0]) == 2 and _OF_RUN.fullmatch(rows[0][1].strip()):
+        return False  # a name and what it is: created, 2026-11-30 22:58:33
     named = [cell.strip() for cell in rows[0] if cell.strip()]
     return len(named) >= len(rows[0]) - 1 and len(set(named)) == len(named)
 

@@ -74,6 +74,9 @@ def test_cells_are_named_by_row_and_column(tmp_path: Path) -> None:
         ("model,mse\nsvm time,3\n", ["columns", "row 1, model", "row 1, mse"]),
         ("id,value\nc0d98bdb-fd5c-47a0-9142-e831a2dc615a,3\n", ["columns", "row 1, id", "row 1, value"]),
         ("run_id,value\nbrisk-fox-12,3\n", ["columns", "row 1, run_id", "row 1, value"]),
+        ("at,2026-11-30 22:58:33.601\nauc,3\n", ["row 1, column 1", "row 1, at", "row 2, column 1", "row 2, auc"]),
+        ("run,3f2a91bc\nauc,3\n", ["row 1, column 1", "row 1, run", "row 2, column 1", "row 2, auc"]),
+        ("day,2026-11-30\nauc,3\n", ["columns", "row 1, day", "row 1, auc, 2026-11-30"]),
         (",0\nfit_time,3\n", ["row 1, column 1", "row 1, column 2", "row 2, column 1", "row 2, fit_time"]),
     ],
 )
