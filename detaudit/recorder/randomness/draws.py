@@ -122,6 +122,16 @@ class _DrawingMethod:
         return repr(self.__wrapped__)
 
 
+class _CopyingMethod(_DrawingMethod):
+    """Replaces the method by which another generator is given a state, such as that of the global one."""
+
+    @frames.unseen_by_warnings
+    def __call__(self, owner: Any, *args: Any, **kwargs: Any) -> Any:
+        result, frame = self.__wrapped__(owner, *args, **kwargs), sys._getframe().f_back
+        self._watched.sink.guarded("draw", lambda: self._watched.copied(owner, args, self._what, frame))
+        return result
+
+
 class _Generator:
     """Replaces what draws from one global generator until user code draws from it, or seeds it."""
 
@@ -175,6 +185,9 @@ class _Generator:
             if vars(self._module).get(name) is ours:
                 setattr(self._module, name, ours.__wrapped__)
         replaced.clear()
+
+    def copied(self, owner: Any, states: Sequence[Any], what: str, frame: FrameType | None) -> None:
+        """Note who gave another generator the state of this one, if it is unseeded: so draws emcee."""
 
     def observes(self, owner: Any) -> bool:
         """Return whether a draw by a method of this object may be one from the global generator."""
@@ -292,7 +305,13 @@ class _OfNumpy(_OfModule):
             for name, method in vars(kind).items()
             if callable(method) and name[0] != "_" and name not in (*_NOT_DRAWN, *self._methods)
         }
-        set_in_c(kind, **{name: _DrawingMethod(kind, name, f"{self.name}.{name}", self) for name in methods})
+        replaced: dict[str, _DrawingMethod] = {
+            name: _DrawingMethod(kind, name, f"{self.name}.{name}", self) for name in methods
+        }
+        if "set_state" not in self._methods:
+            methods["set_state"] = vars(kind)["set_state"]
+            replaced["set_state"] = _CopyingMethod(kind, "set_state", f"{self.name}.get_state", self)
+        set_in_c(kind, **replaced)
         self._methods.update(methods)
 
     def _put_back(self) -> None:
@@ -310,6 +329,14 @@ class _OfNumpy(_OfModule):
             return super().observes(owner)
         self._count_other(self._restore_methods)
         return False
+
+    def copied(self, owner: Any, states: Sequence[Any], what: str, frame: FrameType | None) -> None:
+        if not self.on or self._is_inside or owner is self._generator or self.changed():
+            return
+        own, user_frame = self._generator.get_state(), frames.user_frame(frame)
+        same = any([type(one) is tuple and one[2:3] == own[2:3] and (one[1] == own[1]).all() for one in states])
+        if same and user_frame is not None:
+            self._write(frames.called(frame, user_frame) or what, user_frame)
 
     def around(self, what: str, call: Callable[[], Any]) -> Any:
         """Call what fits, and record its line of user code if it drew from this generator while it was unseeded."""

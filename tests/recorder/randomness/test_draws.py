@@ -218,6 +218,30 @@ def test_a_library_that_draws_from_the_generator_itself(
     assert len(sink.found) == 1
 
 
+@pytest.mark.parametrize(("seeded", "own"), [(False, False), (True, False), (False, True)])
+def test_a_library_whose_generator_starts_as_the_global_one(
+    seeded: bool, own: bool, monkeypatch: pytest.MonkeyPatch, numpy: Any, random: Any
+) -> None:
+    for one in dir(numpy.random):
+        monkeypatch.setattr(numpy.random, one, getattr(numpy.random, one))  # so that it is restored
+    sink, before = Lines(), dict(vars(numpy.random.RandomState))
+    watched = draws.watch_draws(numpy.random, "numpy.random", sink)  # type: ignore[arg-type]
+    if seeded:
+        numpy.random.seed(3)
+    other = numpy.random.RandomState(7)
+    state = other.get_state() if own else numpy.random.get_state()
+    held: dict[str, Any] = {"np": numpy, "state": state, "__name__": "emcee.ensemble"}
+    code = "def Sampler(): other = np.random.RandomState(7); other.set_state(state); return other.random_sample()"
+    exec(compile(code, "/x/site-packages/emcee/ensemble.py", "exec"), held)
+    drawn = held["Sampler"]()
+    other.set_state(state)
+    assert other.random_sample() == drawn
+    named = [("unseeded", "emcee.Sampler", __file__, "numpy.random")]
+    assert recorded(sink) == ([] if seeded or own else named)
+    watched.restore()
+    assert dict(vars(numpy.random.RandomState)) == before
+
+
 def test_many_draws_from_other_generators_restore_the_methods(
     monkeypatch: pytest.MonkeyPatch, numpy: Any, random: Any
 ) -> None:
