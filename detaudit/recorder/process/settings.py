@@ -75,7 +75,8 @@ def _variables() -> dict[str, str]:
 class SettingsRecorder:
     """Keeps the environment variables as they are at the start and at each import, and writes them with the settings.
 
-    That is at the end, and at steps 1, 2, 4, 8, …, for a run that is ended before.
+    That is at the end, and at steps 1, 2, 4, 8, …, for a run that is ended before. Where nothing of that was imported,
+    it is at the end of a script of the user's.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -91,6 +92,7 @@ class SettingsRecorder:
         kind = type(os.environ)
         replace(kind, "__setitem__", self._setting)
         replace(kind, "__delitem__", self._deleting)
+        self._recorder.before_bye(self._finish_script, self._forget)
 
     def _setting(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def __setitem__(environ: Any, name: Any, value: Any) -> None:
@@ -130,7 +132,6 @@ class SettingsRecorder:
             self._recorder.at_step(self._at_step)
         if name in READ_VARIABLES:
             self._environ[name] = _variables()
-        # Python removes __main__ before the end.
         main = sys.modules.get("__main__")
         # A notebook has its path in __session__.
         self._script = getattr(main, "__file__", None) or getattr(main, "__session__", None) or self._script
@@ -138,6 +139,11 @@ class SettingsRecorder:
     def _at_step(self, steps: int) -> None:
         if steps == self._recorder.until or not steps & (steps - 1):
             self._sink.guarded("settings", self._finish)
+
+    def _finish_script(self) -> None:
+        self._script = self._script or _script()
+        if not self._wanted and self._script and frames.is_user_code(self._script):
+            self._finish()
 
     def _finish(self) -> None:
         if not self._sink.started:
@@ -162,6 +168,16 @@ class SettingsRecorder:
 
     def _forget(self) -> None:
         self._changes, self._written, self._data = 0, {}, (0, None)
+
+
+def _script() -> str:
+    """Return the file that was run, at whose end Python takes ``__file__`` from ``__main__``; "" if it is none."""
+    name = sys.argv[0] if sys.argv else ""
+    if not name.endswith(".py"):
+        return ""
+    own = sys.path[0] if sys.path else ""  # the script may have changed its folder
+    paths = [os.path.abspath(name), os.path.join(own, os.path.basename(name))]
+    return next((path for path in paths if os.path.isfile(path)), "")
 
 
 def _own(module: Any, name: str) -> Any:
