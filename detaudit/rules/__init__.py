@@ -125,9 +125,15 @@ def passed(takers: Iterable[str]) -> Sequence[Rule]:
     return [PassedSeed.of(one) for one in takers]
 
 
-def edit(root: Path, file: str, line: int, kind: SourceKind, takers: Iterable[str] = ()) -> Edit | None:
-    """Return the edit of a file that fixes what is of this kind at a line, None if no safe one is known."""
-    return next(edits(root, file, line, about(kind, takers)), None)
+def edit(
+    root: Path, file: str, line: int, kind: SourceKind, takers: Iterable[str] = (), sets: Iterable[str] = ()
+) -> Edit | None:
+    """Return the edit of a file that fixes what is of this kind at a line, None if no safe one is known.
+
+    ``sets`` are variables that were seen to be sets.
+    """
+    rules = [*([SetOrder(sets)] if sets and kind is SourceKind.SET_ORDER else []), *about(kind, takers)]
+    return next(edits(root, file, line, rules), None)
 
 
 def edits(root: Path, file: str, line: int, rules: Iterable[Rule]) -> Iterator[Edit]:

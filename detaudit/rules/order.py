@@ -1,7 +1,7 @@
 """Rules for undefined orders: of sets, directory listings, completion, and addresses."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from detaudit.model import SourceKind
 from detaudit.rules.calls import fixed, with_keyword, without
@@ -41,8 +41,12 @@ class SetOrder(Rule):
         "A set whose order has no effect, as in a sum of integers, stays."
     )
 
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        """``names`` are variables that were seen to be sets."""
+        self._names = frozenset(names)
+
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
-        if not isinstance(node, ast.expr) or not page.reader.is_taken_set(node):
+        if not isinstance(node, ast.expr) or not page.reader.is_taken_set(node, self._names):
             return None
         if isinstance(page.reader.parent(node), ast.Attribute):  # pop
             return UNSAFE

@@ -2,7 +2,7 @@
 
 import ast
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,9 +58,13 @@ class Reader:
             if isinstance(node, ast.expr) and self.is_taken_set(node):
                 yield node
 
-    def is_taken_set(self, node: ast.expr) -> bool:
-        """Whether this is a set that is iterated, by something that depends on the order."""
-        return self.is_set(node) and self._in_order(node)
+    def is_taken_set(self, node: ast.expr, names: Collection[str] = ()) -> bool:
+        """Whether this is a set that is iterated, by something that depends on the order.
+
+        ``names`` are those of variables that are sets, whatever the code shows.
+        """
+        named = bool(names) and isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in names
+        return (named or self.is_set(node)) and self._in_order(node)
 
     def values(self, node: ast.expr) -> list[ast.expr | None]:
         """Return everything that a name may be bound to here; None for a binding without an expression.

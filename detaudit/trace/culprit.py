@@ -91,9 +91,11 @@ class UserCode:
             return ""
         return lines[line - 1].strip() if line <= len(lines) else ""
 
-    def edit(self, file: str, line: int, kind: SourceKind, takers: Sequence[str] = ()) -> Edit | None:
-        """Return the edit that fixes what is of this kind at a line, None if no safe one is known."""
-        return rules.edit(self.root, file, line, kind, takers)
+    def edit(
+        self, file: str, line: int, kind: SourceKind, takers: Sequence[str] = (), sets: Sequence[str] = ()
+    ) -> Edit | None:
+        """Return the edit that fixes what is of this kind at a line, None if no safe one is known: see rules.edit."""
+        return rules.edit(self.root, file, line, kind, takers, sets)
 
     def is_repeated(self, file: str, line: int, kind: SourceKind) -> bool:
         """Whether a line seeds a generator at a place where a constant seed repeats the same numbers."""
@@ -232,11 +234,11 @@ class CulpritContext:
         return next((one for one in observed if any(one.line in these for these in lines)), None)
 
 
-def blame_source(source: Source, code: UserCode, fixes: Remedies) -> Attribution:
-    """Return the answer for a line that is known to introduce a difference."""
+def blame_source(source: Source, code: UserCode, fixes: Remedies, sets: Sequence[str] = ()) -> Attribution:
+    """Return the answer for a line that is known to introduce a difference; ``sets`` are variables that are sets."""
     known = code.classified(source)
     cause = _SOURCE_CAUSES[known.kind]
-    edit = code.edit(known.file, known.line, known.kind, known.takes)
+    edit = code.edit(known.file, known.line, known.kind, known.takes, sets)
     repeated = edit is None and code.is_repeated(known.file, known.line, known.kind)
     return Attribution(known.file, known.line, known, cause, fixes.flags(cause, known), edit, repeated)
 
@@ -441,9 +443,9 @@ def of_pipeline(made: Culprit, lines: Sequence[Source], op: str, known: CulpritC
     )
 
 
-def of_source(source: Source, differs: Difference, known: CulpritContext) -> Culprit:
+def of_source(source: Source, differs: Difference, known: CulpritContext, sets: Sequence[str] = ()) -> Culprit:
     """Return the culprit if a line is known that introduces randomness, and no operation differed before."""
-    blamed = blame_source(source, known.code, known.fixes)
+    blamed = blame_source(source, known.code, known.fixes, sets)
     made = _of_line(blamed.file, blamed.line, How.SOURCE, blamed.cause, differs, known, source)
     return structs.replace(
         made, source=blamed.source, flags=blamed.flags, suggested_edit=blamed.edit, repeated=blamed.repeated
@@ -458,13 +460,20 @@ def after_trials(made: Culprit) -> Culprit:
     return structs.replace(made, cause=Cause.ADDRESS) if alone and not salted else made
 
 
-def of_variable(first: Differing, differs: Difference, known: CulpritContext) -> Culprit:
-    """Return the culprit behind the first variable that differs."""
+def of_variable(
+    first: Differing, differs: Difference, known: CulpritContext, sets: Sequence[Differing] = ()
+) -> Culprit:
+    """Return the culprit behind the first variable that differs; ``sets`` have the same elements in another order."""
     one = first.one
     file = known.code.display(one.file)
     source = known.at(file, one.line) or known.run_elsewhere(file, one.line)
+    code = known.code.text(file, one.line)
+    names = dict.fromkeys(each.one.name for each in sets)
+    used = tuple(name for name in names if re.search(rf"(?<![\w.]){re.escape(name)}\b", code))
+    if source is None and used:
+        source = Source(file=file, line=one.line, kind=SourceKind.SET_ORDER)
     if source is not None:
-        return of_source(source, differs, known)
+        return of_source(source, differs, known, used)
     texts = tuple(side.text if side else "" for side in (first.a, first.b))
     cause = Cause.ORDER if first.reordered else Cause.DATA
     made = _of_line(file, one.line, How.VARIABLE, cause, differs, known)
@@ -619,12 +628,14 @@ def explain(pair: RunPair, finding: OpFinding | None, differs: Difference, known
     if finding is not None and fitting(finding, known.sources):
         places = [(known.code.display(one.one.file), one.one.line) for one in near]
         return of_operation(finding, differs, known, near=places)
+    sets = [one for one in near if one.is_set]
+    near = [one for one in near if not one.is_set] or near  # their order matters where a line takes the elements
     if not near:
         return None
     digests = _digests(finding)
     # The first variable with exactly what came in; if there is none, the first that differs at all.
     first = next((one for one in near if digests and digests == _values(one)), near[0])
-    return of_variable(first, pair.differs, known)
+    return of_variable(first, pair.differs, known, sets)
 
 
 def _of_number(

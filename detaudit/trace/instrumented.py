@@ -35,7 +35,8 @@ class RunPair:
 
     def processes(self) -> tuple[Process, Process] | None:
         """Return the two processes that differ, None if one run has no such rank."""
-        both = [_of_rank(result.processes, self.differs.rank) for result in (self.a, self.b)]
+        output = self.differs.output.path if self.differs.output else (self.differs.site or "").partition(": ")[0]
+        both = [_of_rank(result.processes, self.differs.rank, output) for result in (self.a, self.b)]
         return (both[0], both[1]) if both[0] and both[1] else None
 
     def paths(self) -> tuple[Path | None, Path | None]:
@@ -78,9 +79,16 @@ class Window:
 EVERY_STEP = Window(0, ALL_STEPS)
 
 
-def _of_rank(processes: Sequence[Process], rank: int) -> Process | None:
+def _of_rank(processes: Sequence[Process], rank: int, output: str = "") -> Process | None:
+    """Return the process that did the training with this rank; if nothing is trained, the one that wrote a file.
+
+    If none of them wrote this ``output``, it is the first that was started.
+    """
     with_training = [process for process, _ in trainings(processes)]
-    return with_training[rank] if rank < len(with_training) else None
+    if with_training:
+        return with_training[rank] if rank < len(with_training) else None
+    wrote = (one for one in processes if any(line.path.endswith(f"/{output}") for line in one.wrote))
+    return next(wrote, None) or min(processes, key=lambda one: one.hello.started, default=None)
 
 
 class InstrumentedRuns:

@@ -308,6 +308,11 @@ class Differing:
         return self.a is not None and self.b is not None and bool(self.a.bag) and self.a.bag == self.b.bag
 
     @property
+    def is_set(self) -> bool:
+        """Whether both are sets of the same elements."""
+        return self.reordered and self.one.digest.startswith(("set:", "frozenset:"))
+
+    @property
     def order(self) -> tuple[int, int]:
         """What comes first."""
         return self.one.step, self.one.n

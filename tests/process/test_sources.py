@@ -251,6 +251,67 @@ def test_what_computes_without_training_has_its_lines_and_its_file_named(project
         assert "culprit: sample.py:2 in a file, cause: seed" in traced.out
 
 
+RULES = """
+import json
+rules = {"color": {"red", "blue", "green", "amber"}, "shape": {"round", "square", "oval"}}
+known = {"red", "oval"}
+weights = {}
+for field, values in rules.items():
+    for value in values:
+        weights[value] = len(weights) if value in known else 0.5 * len(weights)
+json.dump(dict(sorted(weights.items())), open("weights.json", "w"))
+"""
+
+
+@pytest.mark.slow
+def test_the_line_that_takes_a_set_is_named_where_nothing_is_trained(project: Project) -> None:
+    project.write("rules.py", RULES)
+    traced = project.detaudit("trace", "rules.py")
+    assert "culprit: rules.py:7 in a file, cause: string hash seed" in traced.out
+    assert "with --flag python-hash-seed, 2 runs match" in traced.out
+    assert "    + " + "for value in sorted(values):" in traced.out
+    fixed = project.detaudit("fix", "rules.py")
+    assert fixed.code == 0, fixed.out
+    assert "+    for value in sorted(values):" in fixed.out
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "kind"),
+    [
+        (
+            "index = {}\nfor word in {*'abcdefghij'}:\n    index[word] = len(index)\nprint(index['a'])\n",
+            2,
+            "set-order",
+        ),
+        ("names = [str(n) for n in range(90)]\nprint(sum(id(one) // 64 % 5 for one in names))\n", 2, "address"),
+    ],
+)
+def test_what_the_code_of_a_script_shows_that_imports_no_framework(
+    code: str, line: int, kind: str, project: Project
+) -> None:
+    project.write("plain.py", code)
+    done = project.run("plain.py", "--runs", "5")
+    assert done.code == 1
+    assert [(one["file"], one["line"], one["kind"]) for one in sources(done)] == [("plain.py", line, kind)]
+
+
+@pytest.mark.slow
+def test_the_process_that_wrote_a_file_is_the_one_whose_lines_are_compared(project: Project) -> None:
+    project.write(
+        "stages.py",
+        "import subprocess, sys\nfor stage in ('first.py', 'second.py'):\n"
+        "    subprocess.run([sys.executable, stage], check=True)\n",
+    )
+    project.write("first.py", "open('a.txt', 'w').write('one two three')\n")
+    project.write(
+        "second.py",
+        "import secrets\nwords = open('a.txt').read().split()\nchosen = secrets.choice(range(10**9))\n"
+        "open('b.txt', 'w').write(f'{words[0]} {chosen}')\n",
+    )
+    traced = project.detaudit("trace", "stages.py", "--isolate")
+    assert "culprit: second.py:3 in a file" in traced.out, traced.out
+
+
 @pytest.mark.slow
 def test_a_file_that_no_other_run_writes_is_not_advised(project: Project) -> None:
     project.write(

@@ -288,7 +288,11 @@ class Values:
         if value is None or issubclass(type(value), _SCALARS):
             return _plain(value)
         if issubclass(type(value), _CONTAINERS):
-            return _joined(value, self._parts(value, depth + 1)) if depth < _DEPTH else "%s:%d" % (kind, _length(value))
+            if depth >= _DEPTH:
+                return "%s:%d" % (kind, _length(value))
+            parts = self._parts(value, depth + 1)
+            # Where the order of a set inside of a value matters, something else will have another value.
+            return _joined(value, sorted(parts) if issubclass(type(value), (set, frozenset)) else parts)
         if is_array(value):
             return self._memory.describe(value)[0]
         if _is_table(value):

@@ -124,6 +124,14 @@ def test_each_step_has_its_own_lines(script: Script) -> None:
     assert found == [("a", 0, 1), ("b", 1, 3), ("c", 1, 4), ("d", 2, 6)]
 
 
+def test_the_order_of_a_set_counts_where_it_is_a_value_and_not_inside_of_one(script: Script) -> None:
+    names = script.run("a = set(x)\nb = set(y)\nc = {'k': [a]}\nd = {'k': [b]}\n", x=[8, 16, 0], y=[0, 16, 8])
+    assert [*names["a"]] != [*names["b"]]
+    a, b, c, d = (script.recorded(name)[0] for name in "abcd")
+    assert (a["digest"] == b["digest"], a["bag"] == b["bag"]) == (False, True)
+    assert (c["digest"], c["bag"]) == (d["digest"], d["bag"])
+
+
 def test_what_a_library_runs_is_not_traced(script: Script) -> None:
     script.run("import json\ntext = json.dumps({'a': [1, 2]}, indent=1)\n")
     assert {line.get("file", str(script.file)) for line in script.stream.lines} == {str(script.file)}
