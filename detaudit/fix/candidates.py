@@ -91,7 +91,9 @@ def candidates(
         edit for file, line, fitting in chain(lines, shown) for edit in rules.edits(tree.cwd, file, line, fitting)
     )
     yield from _new(edited, seen, editable)
-    yield from (one for one in _seeds(catalogue, tree, replace(training, main=main)) if one not in code)
+    drawing = dict.fromkeys(tree.name(one.file) for one in _sources(trace) if one.generators)
+    for file in [main] if main else filter(editable, drawing):  # a stage of a command that is no script itself
+        yield from (one for one in _seeds(catalogue, tree, replace(training, main=file)) if one not in code)
     yield from variables
 
 

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from detaudit.model import SourceKind
 from detaudit.rules.calls import fixed, with_keyword
@@ -288,8 +289,7 @@ class EstimatorSeed(Rule):
         return None
 
     def _fix(self, page: SourceText, call: ast.Call) -> Fix | None:
-        module, _, name = page.full(call.func).rpartition(".")
-        for one in self.seeded:
+        for one, (module, _, name) in product(self.seeded, [one.rpartition(".") for one in _called(page, call)]):
             if name in one.names and f"{module}.".startswith(f"{one.module}."):
                 shuffles = argument_of(call, "shuffle")
                 if name in _SPLITS and not (isinstance(shuffles, ast.Constant) and shuffles.value is True):
@@ -298,6 +298,17 @@ class EstimatorSeed(Rule):
                     return None
                 return _seeded(page, call, one.keyword, one.value, one.uses)
         return None
+
+
+def _called(page: SourceText, call: ast.Call) -> list[str]:
+    """Return the full name of what is called, by ``super().__init__`` those of the bases of the class."""
+    match call.func:
+        case ast.Attribute(attr="__init__", value=ast.Call(func=ast.Name(id="super"), args=[])):
+            function = page.reader.scope(call)
+            owner = page.reader.parent(function)
+            return [page.full(base) for base in owner.bases] if isinstance(owner, ast.ClassDef) else []
+        case function:
+            return [page.full(function)]
 
 
 def _said_to_be_none(page: SourceText, call: ast.Call) -> Fix | None:
@@ -375,19 +386,25 @@ class LoaderGenerator(Rule):
 
 
 class RowSeed(Rule):
-    """Give a sample of rows of Polars a seed."""
+    """Give a sample of rows of Polars or pandas a seed."""
 
     name = "row-seed"
     kinds = _UNSEEDED
-    message = "Polars draws with a generator of its own, which `random.seed` does not seed."
+    message = (
+        "Polars draws with a generator of its own, which `random.seed` does not seed, and pandas from the global one "
+        "of NumPy."
+    )
     before = "import polars as pl\n\nrows = pl.read_csv(path).sample(fraction=1.0, shuffle=True)\n"
     after = "import polars as pl\n\nrows = pl.read_csv(path).sample(fraction=1.0, shuffle=True, seed=0)\n"
     never = "It never gives all passes of a loop the same rows: there the seed is the number of the pass."
 
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
         match node:
-            case ast.Call(func=ast.Attribute(attr="sample" | "shuffle", value=value)) if _without(node, "seed", 99):
-                return _seeded(page, node, "seed") if page.is_made_by(value, "polars") else None
+            case ast.Call(func=ast.Attribute(attr="sample" | "shuffle" as name, value=value)):
+                if _without(node, "seed", 99) and page.is_made_by(value, "polars"):
+                    return _seeded(page, node, "seed")
+                of_pandas = name == "sample" and _without(node, "random_state", 4)
+                return _seeded(page, node, "random_state") if of_pandas and page.is_made_by(value, "pandas") else None
             case _:
                 return None
 

@@ -69,8 +69,14 @@ FIELD = "@dataclass\nclass Noise:\n    rng: object = field(default_factory=np.ra
          "a = BayesianOptimization(f, {'x': (0, 1)}, random_state=0)"),
         ("import albumentations as A\nt = A.Compose([A.HorizontalFlip(p=0.5)])",
          "t = A.Compose([A.HorizontalFlip(p=0.5)], seed=0)"),
+        ("from optuna.samplers import TPESampler\nclass S(TPESampler):\n    def __init__(self):\n"
+         "        super().__init__()  # here\ns = S()", "super().__init__(seed=0)"),
+        ("class S(Sampler):\n    def __init__(self):\n        super().__init__()  # here\ns = S()", None),
         ("import polars as pl\nt = pl.DataFrame(x)\na = t.filter(f).sample(9)", "a = t.filter(f).sample(9, seed=0)"),
         ("import polars as pl\nt = pd.DataFrame(x).sample(9)", None),
+        ("import pandas as pd\nt = pd.read_csv(x)\nt = t.sample(frac=1.0)", "t = t.sample(frac=1.0, random_state=0)"),
+        ("import pandas as pd\nt = pd.read_csv(x).sample(9, random_state=r)", None),
+        ("import pandas as pd, random\nt = random.sample(x, 9)", None),
         ("import gymnasium\nclass A:\n    def __init__(self):\n        self.env = gymnasium.make('A')\n"
          "    def run(self):\n        while f():\n            self.env.reset()  # here\na = A()",
          "self.env.reset(seed=0)\n    def run(self):"),
