@@ -467,13 +467,11 @@ def of_variable(
     one = first.one
     file = known.code.display(one.file)
     source = known.at(file, one.line) or known.run_elsewhere(file, one.line)
-    code = known.code.text(file, one.line)
-    names = dict.fromkeys(each.one.name for each in sets)
-    used = tuple(name for name in names if re.search(rf"(?<![\w.]){re.escape(name)}\b", code))
-    if source is None and used:
+    names = tuple(dict.fromkeys(each.one.name for each in sets))
+    if source is None and names and known.code.edit(file, one.line, SourceKind.SET_ORDER, sets=names) is not None:
         source = Source(file=file, line=one.line, kind=SourceKind.SET_ORDER)
     if source is not None:
-        return of_source(source, differs, known, used)
+        return of_source(source, differs, known, names)
     texts = tuple(side.text if side else "" for side in (first.a, first.b))
     cause = Cause.ORDER if first.reordered else Cause.DATA
     made = _of_line(file, one.line, How.VARIABLE, cause, differs, known)

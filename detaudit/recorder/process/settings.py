@@ -141,8 +141,9 @@ class SettingsRecorder:
             self._sink.guarded("settings", self._finish)
 
     def _finish_script(self) -> None:
-        self._script = self._script or _script()
-        if not self._wanted and self._script and frames.is_user_code(self._script):
+        script = "" if self._wanted else _script()
+        if script and frames.is_user_code(script):
+            self._script = script
             self._finish()
 
     def _finish(self) -> None:
