@@ -238,7 +238,7 @@ def digested(
 
 def is_generator(part: Part) -> bool:
     """Return whether a part belongs to the state of a random generator, by its type or by its name."""
-    kind = part.dtype.removesuffix(" F")[1:]
+    kind = part.dtype.partition(" ")[0][1:]
     if part.generator or (kind, part.shape) in _STATES:
         return True
     if (kind, part.shape) == _PYTHON_STATE and _OF_RANDOM.search(part.name):

@@ -174,6 +174,18 @@ def test_npy_shape_type_and_order_count(tmp_path: Path) -> None:
     assert len({digest(tmp_path / f"{number}.npy")[""] for number in range(4)}) == 4
 
 
+@pytest.mark.parametrize("protocol", range(2, 6))
+def test_an_array_with_its_axes_in_another_order_is_read_from_a_pickle(protocol: int, tmp_path: Path) -> None:
+    """NumPy 2.4 gives protocol 5 the order of the axes too."""
+    array = np.arange(24.0).reshape(2, 3, 4)
+    other = array.transpose(1, 0, 2).copy().transpose(1, 0, 2)
+    for name, one in (("a", array.transpose(1, 2, 0)), ("b", array.transpose(1, 2, 0)), ("c", other), ("d", array)):
+        (tmp_path / name).write_bytes(pickle.dumps({"x": one}, protocol))
+    assert differing(tmp_path / "a", tmp_path / "b") == set()
+    assert differing(tmp_path / "a", tmp_path / "c") == {"x"}
+    assert total(tmp_path / "a") == 276
+
+
 def checkpoint() -> dict[str, Any]:
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 1).to(torch.bfloat16))

@@ -207,7 +207,7 @@ def _rows(values: Any, count: int) -> list[Array] | None:
         return None
     part = _array("", values)
     data = b"".join(part.pieces)
-    if part.dtype.endswith(" F") or part.shape[:1] != (count,) or len(part.shape) != 2:
+    if " " in part.dtype or part.shape[:1] != (count,) or len(part.shape) != 2:
         return None
     size = item_size(part.dtype) * part.shape[1]
     if len(data) != size * count:
@@ -308,12 +308,13 @@ def _mark(digest: str) -> bytes:
 
 def _array(name: str, value: Call) -> Part:
     if _called(value).endswith(_FROM_BUFFER):
-        data, dtype, shape, order = value.arguments
-        fortran = order == "F"
+        data, dtype, shape, order, *axes = value.arguments
+        layout = f" K{','.join(map(str, axes[0]))}" if order == "K" and axes else " F" * (order == "F")
     else:
         _, shape, dtype, fortran, data = value.state
+        layout = " F" if fortran else ""
     kept = (data.data or _mark(data.digest)) if isinstance(data, Blob) else bytes(data)
-    return Part(name, iter([kept]), f"{kind_of(dtype)}{' F' if fortran else ''}", extents(shape))
+    return Part(name, iter([kept]), f"{kind_of(dtype)}{layout}", extents(shape))
 
 
 def _packed(items: Any) -> tuple[str, bytes] | None:

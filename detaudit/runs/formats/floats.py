@@ -25,7 +25,7 @@ class Total:
         if dtype in ("", NUMBER, TEXT) or dtype[1:].startswith(_NO_FLOATS):
             return
         try:
-            self._sums.append(wire.add_up(_elements(dtype.removesuffix(" F"), piece)))
+            self._sums.append(wire.add_up(_elements(dtype.partition(" ")[0], piece)))
         except (KeyError, ValueError, struct.error):
             self._understood = False
 
@@ -53,7 +53,7 @@ class Extremes:
         if not self._understood or self._count > MOST_EXTREMES or not piece:
             return
         try:
-            kind = dtype.removesuffix(" F")
+            kind = dtype.partition(" ")[0]
             elements = _integers(kind, piece) if kind[1:] in _INTEGERS else _elements(kind, piece)
         except (KeyError, ValueError, struct.error):
             self._understood = False
