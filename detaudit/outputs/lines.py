@@ -169,7 +169,7 @@ _SPLITS = frozenset(("train", "training", "val", "valid", "validation", "test", 
 """What the data is split into: a number beside their names may be a score."""
 
 _DIGIT_RUN = re.compile("[0-9]+")
-_TIME_COLUMN = re.compile(r"^\[(?:[0-9]{2}/[0-9]{2}/[0-9]{2} )?[0-9]{2}:[0-9]{2}:[0-9]{2}\](?= )")
+_TIME_COLUMN = re.compile(r"^\[(?:[0-9]{2}/[0-9]{2}/[0-9]{2} )?([0-9]{2}:[0-9]{2}:[0-9]{2})\](?= )")
 """What rich writes at the left of a line, and leaves out if the line before has the same time."""
 
 _DIGIT_ALONE = re.compile(r"(?<![\w@^.])(?<![A-Za-z]-)[0-9]")
@@ -684,6 +684,8 @@ class LineParser:
             line = _BAR.sub(lambda match: match[0] if match[1] == match[2] else "", line, count=1)
         elif "wise" in line:
             line = _CHOSEN.sub("", line)
+        elif (time := _TIME_COLUMN.match(line)) and measurements.role("", time[1], self.facts) is not Role.MEASUREMENT:
+            line = f"[ {line[1:]}"  # it is none of the run, and so no column of a log
         for pattern in self._ignored:
             line = pattern.sub("", line)
         for name in self._names:

@@ -2,6 +2,7 @@
 
 import random
 import re
+import time
 from collections.abc import Sequence
 from unittest import mock
 
@@ -666,6 +667,16 @@ def test_what_its_user_says_is_a_result_counts(declared: Declared, counts: bool,
         first, second = said(7), said(8)
     assert bool(serious(compare(first, second, STDOUT, a, b))) == counts
     assert bool(serious(compare(digested(first, a), second, STDOUT, a, b))) == counts
+
+
+def test_a_time_in_brackets_is_a_column_of_a_log_if_it_is_one_of_the_run() -> None:
+    assert [one.values for one in differences("[06:05:33] bus 3\n", "[19:22:12] bus 3\n")] == [("06:05:33", "19:22:12")]
+    assert serious(differences("[06:05:33] bus 3\n", "[06:05:33] bus 3\n")) == []
+    now = (
+        time.strftime("[%H:%M:%S] bus 3\n", time.gmtime(A.started)),
+        time.strftime("[%H:%M:%S] bus 3\n", time.gmtime(B.started)),
+    )
+    assert differences(*now) == []
 
 
 def test_many_blocks_are_merged() -> None:
