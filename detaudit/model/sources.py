@@ -244,7 +244,7 @@ _TEXTS = {
     SourceKind.LISTING_FILES: "{call}() found different files between runs",
     SourceKind.HYPERPARAMETER: "sets {call} to a value that differs between runs",
     SourceKind.UNSEEDED: "{call}() is called without a seed",
-    SourceKind.COMPLETION_ORDER_OPTION: "{call} returns batches in completion order",
+    SourceKind.COMPLETION_ORDER_OPTION: "{call} returns results in completion order",
     SourceKind.ENTROPY: "{call}() returns different values in every run",
     SourceKind.SYSTEM_VALUE: "{call}() returns a value that is different in every run",
     SourceKind.SET_ORDER: "iterates over a set: its order depends on PYTHONHASHSEED if it holds strings",

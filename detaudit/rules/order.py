@@ -7,7 +7,7 @@ from detaudit.model import SourceKind
 from detaudit.rules.calls import fixed, with_keyword, without
 from detaudit.rules.rule import UNSAFE, Fix, Rule
 from detaudit.source.machine_reads import is_listing
-from detaudit.source.randomness import in_any_order, waiting
+from detaudit.source.randomness import UNORDERED, in_any_order, waiting
 from detaudit.source.text import SourceText, TextEdit, argument_of, given_otherwise, last
 
 _LISTS = {"listdir", "glob.glob"}
@@ -311,7 +311,7 @@ _CHANGING = {"append", "clear", "extend", "insert", "pop", "popitem", "remove", 
 
 def _keyword(page: SourceText, call: ast.Call) -> Fix | None:
     unordered = argument_of(call, "return_as")
-    if isinstance(unordered, ast.Constant) and unordered.value == "generator_unordered":
+    if isinstance(unordered, ast.Constant) and unordered.value == UNORDERED:
         return Fix(page.instead(unordered, '"generator"'))
     for keyword in call.keywords:
         if keyword.arg and last(call.func) in _IN_ORDER.get(keyword.arg, ()) and _is_false(keyword.value):

@@ -380,6 +380,9 @@ _UNINITIALIZED = {
 OF_TEXTS = "str"
 """What is said of a set that holds nothing but texts, whose order depends on no address."""
 
+UNORDERED = "generator_unordered"
+"""What joblib returns as soon as a task is done, as it is asked."""
+
 _BUILTINS = {"hash": HASH, "id": ID}
 
 Found = tuple[int, SourceKind, str]
@@ -401,8 +404,15 @@ def _found(reader: Reader) -> Iterator[Found]:
                 yield node.lineno, kind, ""
             yield from _unseeded(node)
             yield from _uninitialized(node)
+            if any(one.arg == "return_as" and _says(one.value, UNORDERED) for one in node.keywords):
+                call = f"{ast.unparse(node.func)}(return_as={UNORDERED!r})"
+                yield node.lineno, SourceKind.COMPLETION_ORDER_OPTION, call
             if uses_polars and (name := in_any_order(node)):
                 yield node.lineno, SourceKind.ROW_ORDER, name
+
+
+def _says(node: ast.expr, text: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value == text
 
 
 def hashed(reader: Reader, call: ast.Call) -> SourceKind | None:

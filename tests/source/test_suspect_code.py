@@ -49,6 +49,7 @@ def at(text: str) -> list[int]:
         "from polars import col\nx = frame.unique(subset=['k'])",
         "x = y.new_empty(3)",
         "x = id(o) % 7",
+        "for x in Parallel(n_jobs=2, return_as='generator_unordered')(jobs): f(x)",
         "x = sorted(things, key=id)",
     ],
 )
