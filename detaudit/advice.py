@@ -102,6 +102,9 @@ def next_steps(
         open_one = next(recipe for recipe, group in pairs if _open([group]))
         steps.append((command(counted, *open_one.options, verb="trace"), Purpose.TRACE))
         steps += [(step.command, step.purpose) for step in fix_step(counted)]
+    elif any(one.may_decide for group in groups for one in group.output_differences):
+        counted = dataclasses.replace(settings, compare=Compare.ALL)
+        steps.append((command(counted, "--runs", str(settings.runs), *_same_recipes(settings)), Purpose.COUNT_ALL))
     if fixing is not None:
         words = ("--runs", str(settings.runs), *fixing.options)
         if may_vary(settings, reads, (flag.id for flag in fixing.flags)):

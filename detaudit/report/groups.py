@@ -468,15 +468,14 @@ def notes(group: Group) -> list[str]:
 
 
 def _listed_differences(group: Group) -> list[str]:
-    """Return what differs and does not decide, if that is all that differs."""
+    """Return what differs and does not decide, if that is all that differs; what is open, if that is not the reason."""
     if group.verdict is Verdict.NONDETERMINISTIC:
         return []
     by_kind = {kind: [one.text() for one in group.output_differences if one.kind is kind] for kind in LISTED}
-    return [
-        f"differs, and does not decide ({LISTED[kind]}): {shortened(texts, most=MOST_SHOWN)}"
-        for kind, texts in by_kind.items()
-        if texts
-    ]
+    said = {f"does not decide ({LISTED[kind]})": texts for kind, texts in by_kind.items()}
+    if not isinstance(group.reason, OutputsOpen):
+        said["may be a result or not"] = [one.text() for one in group.output_differences if one.may_decide]
+    return [f"differs, and {what}: {shortened(texts, most=MOST_SHOWN)}" for what, texts in said.items() if texts]
 
 
 def _ended_line(group: Group) -> str:

@@ -295,6 +295,16 @@ def test_what_the_code_of_a_script_shows_that_imports_no_framework(
     assert [(one["file"], one["line"], one["kind"]) for one in sources(done)] == [("plain.py", line, kind)]
 
 
+def test_what_may_be_a_result_is_named_where_nothing_is_trained(project: Project) -> None:
+    project.write("plain.py", "import time\nprint([('a', 1.5), ('b', time.perf_counter_ns() % 1000 / 1000)])\n")
+    done = project.detaudit("run", "plain.py", "--runs", "2")
+    assert done.code == 125
+    assert "inconclusive: run 1: no training detected" in done.out
+    assert "differs, and may be a result or not: stdout (line 1: " in done.out
+    assert "detaudit run plain.py --runs 2 --compare all" in done.out
+    assert project.detaudit("run", "plain.py", "--runs", "2", "--compare", "all").code == 1
+
+
 @pytest.mark.slow
 def test_the_process_that_wrote_a_file_is_the_one_whose_lines_are_compared(project: Project) -> None:
     project.write(
