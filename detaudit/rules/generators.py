@@ -505,7 +505,7 @@ class BoosterSeed(Rule):
 
 
 class OptionSeed(Rule):
-    """Replace the default of an option that is a seed and moves."""
+    """Replace the default of an option, or of a field of a configuration, that is a seed and moves."""
 
     name = "option-seed"
     kinds = frozenset({SourceKind.CLOCK, SourceKind.PROCESS_ID})
@@ -515,11 +515,19 @@ class OptionSeed(Rule):
     never = "It never changes the default of an option whose name does not say that it is a seed."
 
     def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
-        if not isinstance(node, ast.Call) or last(node.func) not in ("add_argument", "option"):
+        match node:
+            case ast.Call(func=function) if last(function) in ("add_argument", "option"):
+                default = argument_of(node, "default")
+                names = [str(one.value) for one in node.args if isinstance(one, ast.Constant)]
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                factory = argument_of(value, "default_factory", "factory") if isinstance(value, ast.Call) else None
+                default, names = factory.body if isinstance(factory, ast.Lambda) else value, [name]
+            case _:
+                return None
+        if default is None or not any("seed" in name.lower() for name in names) or not _moves(page, default):
             return None
-        default = argument_of(node, "default")
-        is_seed = any(isinstance(one, ast.Constant) and "seed" in str(one.value).lower() for one in node.args)
-        return _replaced(page, default) if is_seed and default is not None and _moves(page, default) else None
+        in_factory = isinstance(page.reader.parent(default), ast.Lambda)  # for each object, as a default is
+        return Fix(page.instead(_moving(page, default), "0")) if in_factory else _replaced(page, default)
 
 
 def _where_bound(page: SourceText, values: list[ast.expr | None]) -> Fix:

@@ -123,6 +123,12 @@ FIXED = [
     (CLOCK, "s = int(time.time())\nf(s)\nset_seed(s)", "s = 0\nf(s)\nset_seed(s)"),
     (CLOCK, "s = int(getenv('SEED', time.time()))\nset_seed(s)", "s = int(getenv('SEED', 0))\nset_seed(s)"),
     (CLOCK, "set_seed(args.seed or int(time.time()))", "set_seed(args.seed or 0)"),
+    (
+        CLOCK,
+        "@dataclass\nclass C:\n    my_seed: int = field(default_factory=lambda: int(time.time()) % 7)",
+        "@dataclass\nclass C:\n    my_seed: int = field(default_factory=lambda: 0)",
+    ),
+    (CLOCK, "class C:\n    SEED: int = time.time_ns()", "class C:\n    SEED: int = 0"),
     (CLOCK, "set_seed(int(time.time()) if s is None else s)", "set_seed(0 if s is None else s)"),
     (
         CLOCK,
@@ -232,6 +238,7 @@ def test_fixes_a_line(kind: SourceKind, text: str, new: str) -> None:
         (UNSEEDED, "x = default_rng(3)"),
         (UNSEEDED, "def f(seed=1):\n    return default_rng(seed)"),
         (UNSEEDED, "p.add_argument('--seed', type=int, default=3)\nx = default_rng(args.seed)"),
+        (CLOCK, "@dataclass\nclass Config:\n    started: int = field(default_factory=lambda: int(time.time()))"),
         (UNSEEDED, "x = default_rng(**given)"),
         (CLOCK, "x = time.time()"),
         (CLOCK, "base = int(time.time())\nfor i in names: draw = default_rng(base + i)"),
