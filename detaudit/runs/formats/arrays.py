@@ -309,7 +309,7 @@ def _mark(digest: str) -> bytes:
 def _array(name: str, value: Call) -> Part:
     if _called(value).endswith(_FROM_BUFFER):
         data, dtype, shape, order, *axes = value.arguments
-        layout = f" K{','.join(map(str, axes[0]))}" if order == "K" and axes else " F" * (order == "F")
+        layout = f" K{','.join(map(str, extents(axes[0])))}" if order == "K" and axes else " F" * (order == "F")
     else:
         _, shape, dtype, fortran, data = value.state
         layout = " F" if fortran else ""
