@@ -92,6 +92,14 @@ def _file(path: str) -> str:
     return path
 
 
+def _name(text: str) -> str:
+    if not text.strip():
+        raise UsageError(
+            "--measured and --result take the name of a value", "Give the one that the report shows, or a glob of it."
+        )
+    return text
+
+
 def archive_path(text: str) -> Path:
     """Return the file of --evidence. Raises UsageError for one that is no zip file, or in no folder."""
     path = Path(text).absolute()
@@ -217,11 +225,11 @@ class RunOptions:
         (), "--measured", COMPARED,
         "Values with this name, in files and printed lines, are measurements and do not decide. Globs allowed. "
         "Repeatable.",
-        metavar="NAME", key=tuple[str, ...],
+        metavar="NAME", parse=_name, key=tuple[str, ...],
     )  # fmt: skip
     results: tuple[str, ...] = _option(
         (), "--result", COMPARED, "Values with this name are results, whatever it says. Globs allowed. Repeatable.",
-        metavar="NAME", key=tuple[str, ...],
+        metavar="NAME", parse=_name, key=tuple[str, ...],
     )  # fmt: skip
     redact: tuple[str, ...] = _option(
         (), "--redact", COMPARED,
