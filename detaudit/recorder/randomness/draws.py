@@ -337,6 +337,7 @@ class _OfNumpy(_OfModule):
         same = any([type(one) is tuple and one[2:3] == own[2:3] and (one[1] == own[1]).all() for one in states])
         if same and user_frame is not None:
             self._write(frames.called(frame, user_frame) or what, user_frame)
+        self._count_other(self._restore_methods)
 
     def around(self, what: str, call: Callable[[], Any]) -> Any:
         """Call what fits, and record its line of user code if it drew from this generator while it was unseeded."""

@@ -242,19 +242,24 @@ def test_a_library_whose_generator_starts_as_the_global_one(
     assert dict(vars(numpy.random.RandomState)) == before
 
 
+@pytest.mark.parametrize("by_state", [False, True])
 def test_many_draws_from_other_generators_restore_the_methods(
-    monkeypatch: pytest.MonkeyPatch, numpy: Any, random: Any
+    by_state: bool, monkeypatch: pytest.MonkeyPatch, numpy: Any, random: Any
 ) -> None:
     for one in dir(numpy.random):
         monkeypatch.setattr(numpy.random, one, getattr(numpy.random, one))  # so that it is restored
     sink, kind = Lines(), numpy.random.RandomState
-    before, drawn = dict(vars(kind)), [kind(0).random_sample() for _ in range(3)]
+    other, state = kind(0), kind(1).get_state()
+    use: Callable[[], Any] = (lambda: other.set_state(state)) if by_state else (lambda: other.random_sample())
+    before = dict(vars(kind))
     monkeypatch.setattr(draws, "_MOST_OTHERS", 3)
     watched = draws.watch_draws(numpy.random, "numpy.random", sink)  # type: ignore[arg-type]
-    assert [kind(0).random_sample() for _ in range(2)] == drawn[:2]
+    for _ in range(2):
+        use()
     assert dict(vars(kind)) != before
-    assert kind(0).random_sample() == drawn[2]
+    use()
     assert dict(vars(kind)) == before
+    assert other.random_sample() == kind(1 if by_state else 0).random_sample(1 if by_state else 4)[-1]
     assert watched.on
     numpy.random.random()
     assert recorded(sink) == [("unseeded", "numpy.random.random", __file__, "numpy.random")]
