@@ -313,7 +313,8 @@ class Tracer:
         if self.outputs_suffice or not advice.recorded_nothing(self._settings, [self._group.result()]):
             return False
         plan = replace(self._plan, folder=self._settings.out / "trials")
-        group = tried(self._runner, plan, self._settings.cwd, (1, 2), self._observer).group
+        numbers = range(1, plan.runs + 1)
+        group = tried(self._runner, plan, self._settings.cwd, numbers, self._observer).group
         self._trial_runs += len(group.runs)
         return group.verdict is Verdict.NONDETERMINISTIC
 

@@ -164,6 +164,13 @@ def test_matching_runs_leave_nothing_to_trace(project: Project, seeded: str) -> 
     assert f"nothing to trace: {same()}\n" in done.out
 
 
+def test_what_trains_nothing_is_run_as_often_as_what_trains(project: Project) -> None:
+    project.write("score.py", "import json\njson.dump({'score': 3.5}, open('score.json', 'w'))\n")
+    done = project.detaudit("trace", "score.py", "--runs", "4")
+    assert done.code == 125
+    assert "5 runs in total\n" in done.out, "one to see that nothing is trained, and four to compare"
+
+
 def test_a_differing_variable_is_named_without_a_hooked_framework(project: Project) -> None:
     path = project.write("train.py", script("order = np.frombuffer(os.urandom(50), 'u1') / 255"))
     done = project.detaudit("trace", "train.py", "--format", "json")
