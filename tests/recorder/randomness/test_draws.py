@@ -251,13 +251,12 @@ def test_many_draws_from_other_generators_restore_the_methods(
     sink, kind = Lines(), numpy.random.RandomState
     other, state = kind(0), kind(1).get_state()
     use: Callable[[], Any] = (lambda: other.set_state(state)) if by_state else (lambda: other.random_sample())
-    before = dict(vars(kind))
+    before, returned = dict(vars(kind)), [None] * 3 if by_state else [*kind(0).random_sample(3)]
     monkeypatch.setattr(draws, "_MOST_OTHERS", 3)
     watched = draws.watch_draws(numpy.random, "numpy.random", sink)  # type: ignore[arg-type]
-    for _ in range(2):
-        use()
+    assert [use() for _ in range(2)] == returned[:2]
     assert dict(vars(kind)) != before
-    use()
+    assert use() == returned[2]
     assert dict(vars(kind)) == before
     assert other.random_sample() == kind(1 if by_state else 0).random_sample(1 if by_state else 4)[-1]
     assert watched.on
