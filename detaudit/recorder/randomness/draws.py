@@ -49,6 +49,8 @@ _DRAW_DATA = (
 _MOST_DRAWS = 1000
 _MOST_OTHERS = 20_000
 """Draws from other generators than the global one, each of which takes a microsecond more as long as it is watched."""
+_LIKE_OTHERS = 20
+"""So many of them takes a state that another generator is given: it is compared with that of the global one."""
 
 _MOST_SHARED = 20_000
 """Draws while there are threads, of which two may draw from one generator: each takes five microseconds more."""
@@ -193,9 +195,9 @@ class _Generator:
         """Return whether a draw by a method of this object may be one from the global generator."""
         return self.on and not self._is_inside
 
-    def _count_other(self, restore: Callable[[], None]) -> None:
-        self._others += 1
-        if self._others == _MOST_OTHERS:
+    def _count_other(self, restore: Callable[[], None], times: int = 1) -> None:
+        self._others += times
+        if self._others - times < _MOST_OTHERS <= self._others:
             self.sink.guarded("draw", restore)
 
     @property
@@ -337,7 +339,7 @@ class _OfNumpy(_OfModule):
         same = any([type(one) is tuple and one[2:3] == own[2:3] and (one[1] == own[1]).all() for one in states])
         if same and user_frame is not None:
             self._write(frames.called(frame, user_frame) or what, user_frame)
-        self._count_other(self._restore_methods)
+        self._count_other(self._restore_methods, _LIKE_OTHERS)
 
     def around(self, what: str, call: Callable[[], Any]) -> Any:
         """Call what fits, and record its line of user code if it drew from this generator while it was unseeded."""

@@ -252,7 +252,7 @@ def test_many_draws_from_other_generators_restore_the_methods(
     other, state = kind(0), kind(1).get_state()
     use: Callable[[], Any] = (lambda: other.set_state(state)) if by_state else (lambda: other.random_sample())
     before, returned = dict(vars(kind)), [None] * 3 if by_state else [*kind(0).random_sample(3)]
-    monkeypatch.setattr(draws, "_MOST_OTHERS", 3)
+    monkeypatch.setattr(draws, "_MOST_OTHERS", 3 * draws._LIKE_OTHERS if by_state else 3)
     watched = draws.watch_draws(numpy.random, "numpy.random", sink)  # type: ignore[arg-type]
     assert [use() for _ in range(2)] == returned[:2]
     assert dict(vars(kind)) != before
