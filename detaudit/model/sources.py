@@ -255,7 +255,7 @@ _TEXTS = {
     SourceKind.UNINITIALIZED: "calls {call}(), which returns uninitialized memory",
     SourceKind.RACING_OPERATION: "runs {call}, which is known to race",
     SourceKind.SHARED_GENERATOR: (
-        "{call}() draws from a global generator while other threads do: which numbers each gets may depend on timing, "
+        "{call}() draws from a generator that other threads draw from: which numbers each gets may depend on timing, "
         "unless each item has a generator of its own"
     ),
     SourceKind.UNORDERED_OPERATION: (

@@ -7,7 +7,7 @@ from detaudit.model import SourceKind
 from detaudit.rules.calls import with_first
 from detaudit.rules.rule import UNSAFE, Fix, Rule
 from detaudit.rules.times import indexes, is_handed_on, is_of_item, starts_worker
-from detaudit.source.randomness import NUMPY, defaults
+from detaudit.source.randomness import NUMPY, defaults, has_threads, shared_draws
 from detaudit.source.text import SourceText, TextEdit, argument_of, given_otherwise, last
 
 _GENERATORS = {*NUMPY, "default_rng", "Random", "SeedGenerator"}
@@ -378,7 +378,7 @@ class WorkerSeed(Rule):
             return None
         first = function.body[1 if ast.get_docstring(function, clean=False) is not None else 0 :][:1]
         names = indexes(page.reader, first[0]) if first else None
-        if not names or len(names) != 1 or first[0].lineno == function.lineno or _uses_threads(page):
+        if not names or len(names) != 1 or first[0].lineno == function.lineno or has_threads(page.reader.tree):
             return UNSAFE
         start, _ = page.span(first[0])
         name = ast.unparse(node.func).partition(".")[0]
@@ -390,15 +390,58 @@ class WorkerSeed(Rule):
         return Fix(((start, start, f"{called}({names[0]})\n{' ' * first[0].col_offset}"),), needs)
 
 
-def _uses_threads(page: SourceText) -> bool:
-    """Whether a file makes a pool of threads, or tells joblib to."""
-    nodes = list(ast.walk(page.reader.tree))
-    pools = any(isinstance(one, ast.Call) and last(one.func) in ("ThreadPool", "ThreadPoolExecutor") for one in nodes)
-    return pools or any(isinstance(one, ast.Constant) and one.value in ("threads", "threading") for one in nodes)
-
-
 _GLOBAL = {"random": "seed", "numpy.random": "seed", "torch": "manual_seed"}
 """The modules whose functions draw from global generators, and what seeds those."""
+
+
+class OwnGenerator(Rule):
+    """Give each item that threads work on a generator of its own."""
+
+    name = "own-generator"
+    kinds = frozenset({SourceKind.SHARED_GENERATOR})
+    message = "Threads that share a generator take its numbers in the order in which they happen to come."
+    before = (
+        "rng = np.random.default_rng(0)\n\n\ndef draw(i):\n    return rng.normal()\n\n\n"
+        "with ThreadPoolExecutor(4) as pool:\n    rows = list(pool.map(draw, range(6)))\n"
+    )
+    after = (
+        "rng = np.random.default_rng(0)\n\n\ndef draw(i):\n    rng = np.random.default_rng([0, i])\n"
+        "    return rng.normal()\n\n\n"
+        "with ThreadPoolExecutor(4) as pool:\n    rows = list(pool.map(draw, range(6)))\n"
+    )
+    never = "It never gives two calls the same seed: the code has to show that each has another number."
+
+    def fix(self, page: SourceText, node: ast.AST) -> Fix | None:
+        if not isinstance(node, ast.Call) or not any(node is one for one in shared_draws(page.reader)):
+            return None
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        function = page.reader.scope(node)
+        if not isinstance(owner, ast.Name) or not isinstance(function, ast.FunctionDef):
+            return UNSAFE
+        first = function.body[1 if ast.get_docstring(function, clean=False) is not None else 0 :][:1]
+        names = indexes(page.reader, first[0]) if first and is_handed_on(page.reader, function) else None
+        if not names or len(names) != 1 or first[0].lineno == function.lineno or _is_global(function, owner.id):
+            return UNSAFE
+        match page.reader.values(owner):
+            case [ast.Call(func=made, args=[seed], keywords=[])] if page.full(made) in _SEEDED_BY_LISTS:
+                parts = f"[{page.text(*page.span(seed))}, {names[0]}]"
+            case [ast.Call(func=made, args=[seed], keywords=[])] if page.full(made) == "random.Random":
+                parts = f"str([{page.text(*page.span(seed))}, {names[0]}])"
+            case _:
+                return UNSAFE
+        start, _ = page.span(first[0])
+        new = f"{owner.id} = {page.text(*page.span(made))}({parts})\n{' ' * first[0].col_offset}"
+        return Fix(((start, start, new),))
+
+
+_SEEDED_BY_LISTS = {"numpy.random.default_rng", "numpy.random.RandomState"}
+"""What makes a generator from a list of numbers too, so that lists that differ give other numbers."""
+
+
+def _is_global(function: ast.FunctionDef, name: str) -> bool:
+    """Whether a function says that a name is not its own."""
+    nodes = (one for one in ast.walk(function) if isinstance(one, ast.Global | ast.Nonlocal))
+    return any(name in one.names for one in nodes)
 
 
 class MovingSeed(Rule):

@@ -409,6 +409,8 @@ def _found(reader: Reader) -> Iterator[Found]:
                 yield node.lineno, SourceKind.COMPLETION_ORDER_OPTION, call
             if uses_polars and (name := in_any_order(node)):
                 yield node.lineno, SourceKind.ROW_ORDER, name
+    for draw in shared_draws(reader):
+        yield draw.lineno, SourceKind.SHARED_GENERATOR, ast.unparse(draw.func)
 
 
 def _says(node: ast.expr, text: str) -> bool:
@@ -476,6 +478,118 @@ def in_any_order(call: ast.Call) -> str:
             return "" if any(keyword.arg == "maintain_order" for keyword in call.keywords) else name
         case _:
             return ""
+
+
+# Draws of functions that several threads run, from a generator that is made elsewhere.
+
+
+_POOLS = {"ThreadPool", "ThreadPoolExecutor"}
+_OF_THREADS = {"threads", "threading", "sharedmem"}
+"""What ``Parallel`` of joblib is told if its workers are to be threads."""
+
+_EACH = {"map", "imap", "imap_unordered", "map_async", "starmap", "starmap_async"}
+"""Methods of pools that call a function with each element."""
+
+_ONCE = {"apply_async": 0, "submit": 0, "to_thread": 0, "run_in_executor": 1}
+"""What has a function called once, and where it is among the arguments."""
+
+_SEEDED = {"default_rng", "Random", "RandomState", "Generator"}
+_NO_DRAWS = {"seed", "manual_seed", "get_state", "set_state", "getstate", "setstate"}
+_LOOPS = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+def has_threads(tree: ast.Module) -> bool:
+    """Whether a file makes a pool of threads, or tells joblib to."""
+    nodes = list(ast.walk(tree))
+    pools = any(isinstance(node, ast.Call) and _last(node.func) in _POOLS and not _is_single(node) for node in nodes)
+    return pools or any(isinstance(node, ast.Constant) and node.value in _OF_THREADS for node in nodes)
+
+
+def shared_draws(reader: Reader) -> list[ast.Call]:
+    """Return the calls that draw from a generator with a seed in functions that several threads run at once.
+
+    The generator is made outside of the function. One of torch is passed on, as ``torch.randn(3, generator=g)``.
+    """
+    if not any(_is_seeded_generator(call) for call in _calls_in(reader.tree)):
+        return []
+    pooled = has_threads(reader.tree)
+    functions = [node for node in ast.walk(reader.tree) if isinstance(node, Function)]
+    running, todo = list[Function](), [one for one in functions if _is_run_by_threads(reader, one, pooled)]
+    while todo:
+        running.append(todo.pop())
+        called = {node.func.id for node in _calls_in(running[-1]) if isinstance(node.func, ast.Name)}
+        todo += [one for one in functions if one.name in called and one not in (*running, *todo)]
+    return [call for one in running for call in _calls_in(one) if _draws_from_outside(reader, call, one)]
+
+
+def _calls_in(node: ast.AST) -> Iterator[ast.Call]:
+    return (one for one in ast.walk(node) if isinstance(one, ast.Call))
+
+
+def _is_run_by_threads(reader: Reader, function: Function, pooled: bool) -> bool:
+    return sum(_times_in_threads(reader, use, pooled) for use in reader.uses(function)) > 1
+
+
+def _times_in_threads(reader: Reader, use: ast.expr, pooled: bool) -> int:
+    """Return how often a use of a function has a thread run it: 0, 1, or 2 for more.
+
+    ``pooled`` says that the pools of this file are of threads.
+    """
+    around = reader.parent(use)
+    call = reader.parent(around) if isinstance(around, ast.keyword) else around
+    if not isinstance(call, ast.Call):
+        return 0
+    name = "" if ast.unparse(call.func) == "map" else _last(call.func)
+    if isinstance(around, ast.keyword):
+        starts = around.arg == "target" and name == "Thread"
+    elif pooled and call.args[:1] == [use] and name in _EACH | {"delayed"}:
+        return 2
+    else:
+        starts = (pooled or name == "to_thread") and name in _ONCE and call.args[_ONCE[name] :][:1] == [use]
+    node: ast.AST = call
+    while starts and not isinstance(node, Scope):
+        node = reader.parent(node)
+        if isinstance(node, _LOOPS):
+            return 2
+    return int(starts)
+
+
+def _draws_from_outside(reader: Reader, call: ast.Call, function: Function) -> bool:
+    passed = next((one.value for one in call.keywords if one.arg == "generator"), None)
+    owner = call.func.value if isinstance(call.func, ast.Attribute) and passed is None else passed
+    if not isinstance(owner, ast.Name | ast.Attribute) or _last(call.func) in _NO_DRAWS:
+        return False
+    values = reader.values(owner)
+    return bool(values) and all(
+        value is not None and _is_seeded_generator(value) and function not in _around(reader, value) for value in values
+    )
+
+
+def _is_seeded_generator(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="manual_seed", value=made)):
+            return _is_seeded_generator(made)
+        case ast.Call(func=function, args=args, keywords=keywords):
+            of_torch = ast.unparse(function) == "torch.Generator"
+            return _last(function) in _SEEDED and (of_torch or bool(args or keywords))
+        case _:
+            return False
+
+
+def _around(reader: Reader, node: ast.AST) -> Iterator[ast.AST]:
+    while node is not reader.tree:
+        node = reader.parent(node)
+        yield node
+
+
+def _is_single(pool: ast.Call) -> bool:
+    """Whether a pool is one of a single thread."""
+    sizes = [*pool.args[:1], *(one.value for one in pool.keywords if one.arg in ("max_workers", "processes"))]
+    return any(isinstance(one, ast.Constant) and one.value == 1 for one in sizes)
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 # Code whose result depends on hashes, addresses or memory, found by reading it: no hook sees a set being iterated.

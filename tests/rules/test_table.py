@@ -188,6 +188,47 @@ def test_workers_that_a_loop_starts_are_seeded_by_its_counter(call: str, tmp_pat
     assert changed == text.replace("    return", "    np.random.seed(n)\n    return")
 
 
+def threads(body: str = "return rng.normal()", made: str = "np.random.default_rng(SEED)", parameters: str = "i") -> str:
+    start = f"SEED = 3\nrng = {made}\n\n\ndef draw({parameters}):\n    {body}\n\n\n"
+    return start + "with ThreadPoolExecutor(4) as pool:\n    rows = list(pool.map(draw, range(6)))\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "own"),
+    [
+        ("np.random.default_rng(SEED)", "np.random.default_rng([SEED, i])"),
+        ("np.random.RandomState(0)", "np.random.RandomState([0, i])"),
+        ("random.Random(SEED)", "random.Random(str([SEED, i]))"),
+    ],
+)
+def test_threads_get_generators_of_their_own(made: str, own: str, tmp_path: Path) -> None:
+    start = "import random\nimport numpy as np\n"
+    text = start + threads(made=made)
+    assert after(BY_NAME["own-generator"], text, tmp_path) == start + threads(
+        f"rng = {own}\n    return rng.normal()", made
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        threads("global rng\n    return rng.normal()"),
+        threads("return rng.normal()").replace(
+            "pool.map(draw, range(6))", "pool.submit(draw, i) for i in x for x in y"
+        ),
+        threads("return rng.normal()", made="np.random.Generator(PCG64(0))"),
+        threads("return rng.normal()").replace("rows", "rows = list(pool.map(draw, range(6)))\n    rows"),
+        threads("return rng.normal()") + "print(draw(0))\n",
+        threads("return rng.normal()").replace("range(6)", "names"),
+        threads("return rng.normal()").replace("ThreadPool", "ProcessPool"),
+        threads("return torch.rand(2, generator=rng)", made="torch.Generator()"),
+    ],
+)
+def test_threads_without_a_number_get_no_generator_of_their_own(text: str, tmp_path: Path) -> None:
+    text = "import numpy as np\n" + text
+    assert after(BY_NAME["own-generator"], text, tmp_path) == text
+
+
 def test_workers_are_seeded_by_the_number_in_what_they_are_given(tmp_path: Path) -> None:
     text = "def draw(pair):\n    n, x = pair\n    return x * np.random.normal()\n\n\npool.map(draw, enumerate(rows))\n"
     changed = after(BY_NAME["worker-seed"], text, tmp_path)

@@ -201,3 +201,63 @@ def test_a_line_that_no_flag_fixes_is_a_suspect(tmp_path: Path) -> None:
     other, same = SourceMatch(calls=("random.seed",)), SourceMatch(calls=("numpy.random.seed",))
     assert len(read(tmp_path, ["a.py"], Pinned(fixed=(other,)))) == 1
     assert read(tmp_path, ["a.py"], Pinned(fixed=(other, same))) == ()
+
+
+POOL = "rng = np.random.default_rng(0)\ndef one(i):\n    return rng.normal(i)\nwith ThreadPoolExecutor(4) as pool: "
+
+
+def shared(text: str) -> list[tuple[int, str]]:
+    return [(line, call) for line, kind, call in in_text(text.encode()) if kind is SourceKind.SHARED_GENERATOR]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        POOL + "x = list(pool.map(one, range(6)))",
+        POOL + "x = [pool.submit(one, i) for i in range(6)]",
+        POOL + "a, b = pool.submit(one, 1), pool.submit(one, 2)",
+        POOL.replace("np.random.default_rng", "random.Random") + "x = list(pool.map(one, range(6)))",
+        POOL.replace("(0)", "(seed=SEED)") + "x = list(pool.map(one, range(6)))",
+        "rng = RandomState(0)\ndef one(i):\n    return rng.rand()\n"
+        "x = Parallel(2, prefer='threads')(delayed(one)(i) for i in y)",
+        "g = torch.Generator()\ndef one(i):\n    return torch.randn(3, generator=g)\n"
+        "with ThreadPool(2) as p: p.map(one, y)",
+        "g = torch.Generator().manual_seed(1)\ndef one(i):\n    return torch.randn(3, generator=g)\n"
+        "with ThreadPool(2) as p: p.map(one, y)",
+        "rng = Random(0)\ndef one(i):\n    return rng.random()\n"
+        "for i in y: threading.Thread(target=one, args=(i,)).start()",
+        "rng = Random(0)\ndef one():\n    return rng.random()\nawait gather(*[asyncio.to_thread(one) for i in y])",
+        "rng = Random(0)\ndef one():\n    return rng.random()\ndef all():\n    return one()\n"
+        "x = [loop.run_in_executor(ThreadPoolExecutor(), all) for i in y]",
+        "class A:\n  def one(self, i):\n    return self.rng.normal()\n  def __init__(self): self.rng = Random(0)\n"
+        "  def run(self): return list(ThreadPoolExecutor(3).map(self.one, x))",
+    ],
+)
+def test_threads_that_draw_from_one_generator(text: str) -> None:
+    assert [line for line, _ in shared(text)] == [3]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        POOL.replace("Executor(4)", "Executor(1)") + "x = list(pool.map(one, range(6)))",
+        POOL.replace("Executor(4)", "Executor(max_workers=1)") + "x = list(pool.map(one, range(6)))",
+        POOL.replace("ThreadPool", "ProcessPool") + "x = list(pool.map(one, range(6)))",
+        POOL.replace("(0)", "()") + "x = list(pool.map(one, range(6)))",
+        POOL.replace("rng.normal(i)", "rng.seed(i)") + "x = list(pool.map(one, range(6)))",
+        POOL + "x = list(map(one, range(6)))",
+        POOL + "x = pool.submit(one, 1)",
+        POOL + "x = list(pool.map(print, range(6)))",
+        "def one(i):\n    rng = np.random.default_rng(i)\n    return rng.normal()\nThreadPool(2).map(one, x)",
+        "def one(i, rng):\n    return rng.normal()\nThreadPool(2).map(one, x)",
+        "rng = Random(0)\ndef one():\n    return rng.random()\nthreading.Thread(target=one).start()",
+        "rng = Random(0)\ndef one(i):\n    return rng.random()\n"
+        "for i in y: multiprocessing.Process(target=one).start()",
+    ],
+)
+def test_no_threads_draw_from_one_generator(text: str) -> None:
+    assert shared(text) == []
+
+
+def test_a_shared_generator_is_named_as_the_code_does() -> None:
+    assert shared(POOL + "x = list(pool.map(one, range(6)))") == [(3, "rng.normal")]
