@@ -1,6 +1,9 @@
 """Files that other libraries write than torch and NumPy: equal contents have equal values, and a flip is named."""
 
 import contextlib
+import io
+import json
+import pickle
 import struct
 import zipfile
 from collections.abc import Sequence
@@ -244,6 +247,53 @@ def test_catboost_without_its_date(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(flatbuffer(leaf, made))
     assert differing(tmp_path / "a", tmp_path / "later") == {"train_finish_time"}
     assert differing(tmp_path / "a", tmp_path / "b") == {"trees"}
+
+
+def test_files_in_a_pickle(tmp_path: Path) -> None:
+    def archive(loss: str, day: int) -> bytes:
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as made:
+            made.writestr(
+                zipfile.ZipInfo("a.json", (2026, 1, day, 1, 2, 4)), json.dumps({"loss": loss, "n": 2**60 + day})
+            )
+            made.writestr(zipfile.ZipInfo("w.bin", (2026, 1, day, 1, 2, 4)), bytes(9) + loss.encode())
+        return file.getvalue()
+
+    def written(name: str, leaf: float, day: int, inner: Any = 0) -> None:
+        model = {"forest": flatbuffer(leaf, f"2026-01-0{day}"), "net": archive(str(leaf), day)}
+        model["state"] = pickle.dumps({"inner": inner, "long": list(range(90))})
+        (tmp_path / name).write_bytes(pickle.dumps(model))
+
+    written("a", 0.5, 1)
+    written("later", 0.5, 2)
+    written("b", 0.25, 1)
+    written("c", 0.5, 1, inner=3)
+    assert differing(tmp_path / "a", tmp_path / "later") == {"forest.train_finish_time", "net.a.json: n"}
+    assert differing(tmp_path / "a", tmp_path / "b") == {"forest.trees", "net.a.json: loss", "net.w.bin"}
+    assert differing(tmp_path / "a", tmp_path / "c") == {"state.inner"}
+
+
+@pytest.mark.parametrize("data", [b"PK\3\4" + bytes(90), b"\x80\4" + bytes(90) + b".", b"CBM1" + bytes(90)])
+def test_what_only_begins_as_a_file_in_a_pickle_is_bytes(data: bytes, tmp_path: Path) -> None:
+    for name, end in (("a", b"1"), ("b", b"2")):
+        (tmp_path / name).write_bytes(pickle.dumps({"data": data + end + data[-1:], "n": 1}))
+    assert differing(tmp_path / "a", tmp_path / "b") == {"data"}
+
+
+def test_a_file_in_a_file_in_a_pickle_is_read_as_bytes(tmp_path: Path) -> None:
+    data = pickle.dumps([flatbuffer(0.5, "2026-01-01")])
+    (tmp_path / "a").write_bytes(pickle.dumps({"data": data}))
+    (tmp_path / "b").write_bytes(pickle.dumps({"data": data.replace(b"01-01", b"01-02")}))
+    assert differing(tmp_path / "a", tmp_path / "b") == {"data.0"}
+
+
+def test_what_is_said_of_a_model_of_xgboost(tmp_path: Path) -> None:
+    model = {"learner": {"attributes": {"best_score": "0.5"}, "feature_names": ["a"], "gradient_booster": {}}}
+    (tmp_path / "a").write_text(json.dumps(model))
+    (tmp_path / "b").write_text(json.dumps(model).replace("0.5", "0.25"))
+    (tmp_path / "c").write_text(json.dumps(model).replace('["a"]', '["b"]'))
+    assert differing(tmp_path / "a", tmp_path / "b") == {"attribute best_score"}
+    assert differing(tmp_path / "a", tmp_path / "c") == {"parameters"}
 
 
 def test_a_database_of_orbax_needs_a_library(tmp_path: Path) -> None:

@@ -55,8 +55,10 @@ def _trees(learner: dict[str, Any]) -> Iterator[Part]:
     weights = booster.get("model", {}).get("weights")
     if weights is not None:  # gblinear
         yield Part("weights", iter([json.dumps(weights).encode()]), _DTYPE)
-    kept = {key: learner.get(key) for key in ("learner_model_param", "objective")}
+    kept = {key: learner.get(key) for key in ("learner_model_param", "objective", "feature_names", "feature_types")}
     yield Part("parameters", iter([json.dumps(kept).encode()]), _DTYPE)
+    for name, told in sorted(learner.get("attributes", {}).items()):  # such as best_score
+        yield shown_text(f"attribute {name}", told)
 
 
 # How catboost/libs/model/flatbuffers/model.fbs lays a model out: a table TModelCore, whose second field is the trees,

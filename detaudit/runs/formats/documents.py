@@ -225,6 +225,18 @@ def _of_jsonl(path: Path) -> Iterator[tuple[str, Part]]:
                     yield f"line *, {series}", part
 
 
+def of_text(name: str, value: str) -> Iterator[Part]:
+    """Yield what a text in a file holds that may be a number, or a JSON list or object."""
+    try:
+        document = _loaded(value) if value.lstrip()[:1] in ("{", "[") else None
+    except (ValueError, RecursionError):
+        document = None
+    if not document:
+        yield single.number_or_text(name, value)
+    for _, below, leaf in _leaves(document) if document else ():
+        yield _part(f"{name}{below}" if below.startswith("[") else f"{name}.{below}", leaf)
+
+
 def _loaded(document: str) -> Any:
     _check_values(document)
     return json.loads(

@@ -158,6 +158,9 @@ def _rows(array: Any) -> Iterator[bytes]:
 BINARY, LITERAL = "\0bytes", "\0literal"
 """Keys of objects in JSON that stand for what JSON has not."""
 
+METADATA = "\0metadata"
+"""The part with what a file says of a table beside its rows: pairs of a name and a text, in JSON."""
+
 ROWS = 4096
 """Rows of a table that are sent at a time."""
 
@@ -206,13 +209,15 @@ def avro(path: str) -> Iterator[Any]:
 
         frame = polars.read_avro(path)
         columns = [[name, str(kind)] for name, kind in frame.schema.items()]
-        rows = iter(frame.iter_rows())
+        rows, metadata = iter(frame.iter_rows()), {}
     else:
         file = open(path, "rb")  # noqa: SIM115 - until this process ends
         reader = fastavro.reader(file)
         columns = [[field["name"], json.dumps(field["type"])] for field in reader.writer_schema["fields"]]
         rows = (tuple(record.get(name) for name, _ in columns) for record in reader)
+        metadata = {key: value for key, value in reader.metadata.items() if not key.startswith("avro.")}
     yield _sent("columns", columns)
+    yield from _described(metadata)
     while block := list(itertools.islice(rows, ROWS)):
         yield _sent("rows", _in_columns(block))
 
@@ -226,6 +231,10 @@ def stata(path: str) -> Iterator[Any]:
             if not number:
                 columns = [[str(name), str(kind)] for name, kind in block.dtypes.items()]
                 yield _sent("columns", columns)
+                said = {"label": blocks.data_label, **blocks.variable_labels()}
+                for name, labels in blocks.value_labels().items():
+                    said[f"{name} labels"] = json.dumps({str(code): label for code, label in labels.items()})
+                yield from _described({name: one for name, one in said.items() if one})
             yield _sent("rows", [block[name].tolist() for name in block])
 
 
@@ -233,6 +242,9 @@ def _table(schema: Any, batches: Any) -> Iterator[Any]:
     """Yield the names and types of columns in JSON, then rows of a table, as lists of columns in JSON."""
     columns = [[field.name, str(field.type)] for field in schema]
     yield _sent("columns", columns)
+    yield from _described(schema.metadata or {})
+    for field in schema:
+        yield from _described(field.metadata or {}, field.name)
     for batch in batches:
         for start in range(0, batch.num_rows, ROWS):
             rows = batch.slice(start, ROWS)
@@ -259,6 +271,22 @@ def duckdb(path: str) -> Iterator[Any]:
         yield _sent(name, [[column[0], str(column[1])] for column in rows.description])
         while block := rows.fetchmany(ROWS):
             yield _sent(name, _in_columns(block))
+
+
+def _described(metadata: Any, column: str = "") -> Iterator[Any]:
+    """Yield what a file says of a table or of one of its columns, but for the versions of pandas and of its writer."""
+    pairs = []
+    for name, value in sorted((_decoded(name), _decoded(value)) for name, value in metadata.items()):
+        if name == "pandas":  # https://pandas.pydata.org/docs/development/developer.html
+            said = {key: one for key, one in json.loads(value).items() if key not in ("creator", "pandas_version")}
+            value = json.dumps(said)
+        pairs.append([f"{column}@{name}", value])
+    if pairs:
+        yield _sent(METADATA, pairs)
+
+
+def _decoded(value: Any) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def _sent(name: str, value: Any) -> Any:

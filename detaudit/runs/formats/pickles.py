@@ -8,11 +8,14 @@ the module pickletools of the standard library.
 import io
 import pickletools
 import re
+import tempfile
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
-from detaudit.runs.formats import BROKEN, Part, Start, extents, pieces, storages
+from detaudit.runs.formats import BROKEN, NUMBER, TEXT, Part, Start, UnusableError, extents, pieces, storages
+from detaudit.runs.formats import parts as file_parts
 from detaudit.runs.formats.arrays import contents, item_size, kind_of
 from detaudit.runs.formats.standins import Array, Bag, Blob, Call, Global, Mapping, Persistent, digest_of
 from detaudit.runs.formats.torch import LEGACY
@@ -29,6 +32,15 @@ _SMALL = 2**19
 _ROOM = 64 * 2**20
 """Of at most so many bytes each, and so many in all, the bytes are kept too: what a clock shows has such values."""
 
+_PICKLES = (b"\x80\2", b"\x80\3", b"\x80\4", b"\x80\5")
+_FILES = (b"PK\3\4", b"CBM1", b"\x89HDF\r\n\x1a\n")
+"""How files begin that libraries pickle as they are: what torch and Keras save, and models of CatBoost."""
+
+_EXACT = re.compile(r"[-+]?(?=.{1,16}\Z)\d*\.?\d+")
+"""A number whose digits a float keeps."""
+
+_is_within: ContextVar[bool] = ContextVar("is_within", default=False)
+
 _VIEW = 4
 """Arguments of ``torch._utils._rebuild_tensor`` and its variants: storage, offset, shape, strides."""
 
@@ -36,7 +48,7 @@ _VIEW = 4
 def is_pickle(start: Start) -> bool:
     """Return whether a file begins as a pickle; before protocol 2 these have no mark, and all of it is looked at."""
     if start.head[:1] == b"\x80":
-        return start.head[1:2] in (b"\2", b"\3", b"\4", b"\5")
+        return start.head.startswith(_PICKLES)
     if not start.tail.endswith(b".") or not _OLD.match(start.head):
         return False
     if start.size > len(start.head):
@@ -222,8 +234,36 @@ class _Machine:
 
     def _brief(self, argument: Any) -> Any:
         if isinstance(argument, bytes | bytearray) and len(argument) > _SHORT and not argument.startswith(LEGACY):
-            return Blob(len(argument), digest_of([bytes(argument)]), self._kept(bytes(argument)))
+            data = bytes(argument)
+            held = self._file_in(data)
+            return held if held is not None else Blob(len(data), digest_of([data]), self._kept(data))
         return argument
+
+    def _file_in(self, data: bytes) -> Any:
+        """Return what a file holds that lies in the pickle as bytes, None if it is none, or lies in such a file."""
+        is_pickle = data.startswith(_PICKLES) and data.endswith(b".")
+        if _is_within.get() or not (is_pickle or data.startswith(_FILES)):
+            return None
+        mark = _is_within.set(True)
+        try:
+            if is_pickle:
+                return read(io.BytesIO(data))
+            with tempfile.NamedTemporaryFile(prefix="detaudit-") as copy:
+                copy.write(data)
+                copy.flush()
+                return Mapping([(part.name, self._value(part)) for part in file_parts(Path(copy.name))[1]])
+        except (*BROKEN, ModuleNotFoundError, UnusableError):
+            return None
+        finally:
+            _is_within.reset(mark)
+
+    def _value(self, part: Part) -> Any:
+        if part.dtype == NUMBER and _EXACT.fullmatch(part.text):
+            return float(part.text)
+        if part.dtype in (TEXT, NUMBER) and part.text:
+            return part.text
+        data = b"".join(part.pieces)
+        return Array(part.dtype, part.shape, digest_of([data]), self._kept(data))
 
     def _kept(self, data: bytes) -> bytes:
         """Return few bytes, none if there are more or no room is left."""

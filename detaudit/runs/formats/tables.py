@@ -19,7 +19,7 @@ from typing import Any
 from detaudit.outputs.measurements import is_span, names_a_run, names_parts, says_nothing
 from detaudit.runs.formats import Part, apart, documents, unique
 from detaudit.runs.formats import values as single
-from detaudit.runs.formats.libraries import BINARY, LITERAL
+from detaudit.runs.formats.libraries import BINARY, LITERAL, METADATA
 from detaudit.runs.formats.values import BLOCK, digest_of_block
 
 MOST_CELLS = 200_000
@@ -413,8 +413,13 @@ def _of_columns(sent: Iterator[Part], prefix: str = "") -> Iterator[Part]:
     """Yield the parts of a table that a library read: first its columns with their types, then rows by columns."""
     columns = [(str(name), str(of)) for name, of in json.loads(b"".join(next(sent).pieces))]
     yield single.text(f"{prefix}columns", ", ".join(f"{name} ({of})" for name, of in columns))
-    rows = (row for part in sent for row in zip(*json.loads(b"".join(part.pieces)), strict=True))
-    yield from of_rows(rows, [name for name, _ in columns], cell, prefix)
+    for is_said, some in itertools.groupby(sent, key=lambda part: part.name == METADATA):
+        if is_said:
+            for name, value in (pair for part in some for pair in json.loads(b"".join(part.pieces))):
+                yield from documents.of_text(f"{prefix}{single.printable(name)}", value)
+        else:
+            rows = (row for part in some for row in zip(*json.loads(b"".join(part.pieces)), strict=True))
+            yield from of_rows(rows, [name for name, _ in columns], cell, prefix)
 
 
 def cell(name: str, value: Any) -> Part:

@@ -204,6 +204,10 @@ class Column:
         return self._cells
 
 
+class Schema(list[Any]):
+    metadata: dict[bytes, bytes]
+
+
 class Batch:
     num_columns = 2
 
@@ -220,8 +224,10 @@ class Batch:
 def test_rows_of_pyarrow_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class File:
         def __init__(self, path: str, memory_map: bool) -> None:
-            self.schema_arrow = [types.SimpleNamespace(name="loss", type="double")]
-            self.schema_arrow.append(types.SimpleNamespace(name="data", type="binary"))
+            described = {b"auc": b"0.5", b"pandas": b'{"creator": {"version": "25"}, "columns": [{"name": "loss"}]}'}
+            loss = types.SimpleNamespace(name="loss", type="double", metadata={b"mean": b"0.5 s"})
+            self.schema_arrow = Schema([loss, types.SimpleNamespace(name="data", type="binary", metadata=None)])
+            self.schema_arrow.metadata = described
 
         def iter_batches(self, batch_size: int, use_threads: bool) -> list[Batch]:
             return [Batch([(0.5, b"\0\1"), (math.inf, None)]), Batch([(-1, "x"), (True, complex(1, 2))])]
@@ -235,6 +241,9 @@ def test_rows_of_pyarrow_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert by == "parquet"
     assert found == {
         "columns": ("text", "loss (double), data (binary)", b"loss (double), data (binary)"),
+        "@auc": ("number", "0.5", b"0.5"),
+        "@pandas.columns[0].name": ("text", "loss", b"loss"),
+        "loss@mean": ("text", "0.5 s", b"0.5 s"),
         "row 1, loss": ("number", "0.5", b"0.5"),
         "row 1, data": ("", "", b"\0\1"),
         "row 2, loss": ("number", "inf", b"inf"),
@@ -268,6 +277,11 @@ def test_real_files_of_pyarrow(tmp_path: Path) -> None:
     other = pyarrow.table({"loss": [0.5, None, 0.26], "name": ["a", "b", "c"]})
     parquet.write_table(other, tmp_path / "e", compression="zstd")
     assert differing(tmp_path / "a", tmp_path / "e") == ["row 3, loss"]
+    for name, auc in (("f", "0.5"), ("g", "0.75")):
+        field = pyarrow.field("loss", pyarrow.float64(), metadata={"mean": auc})
+        schema = pyarrow.schema([field], metadata={"auc": auc, "curve": f"[0, {auc}]", "same": "x"})
+        parquet.write_table(pyarrow.table({"loss": [0.5]}, schema), tmp_path / name)
+    assert differing(tmp_path / "f", tmp_path / "g") == ["@auc", "@curve[1]", "loss@mean"]
 
 
 COLUMNS: dict[str, list[Any]] = {"loss": [0.5, 0.25], "name": ["a", "b"]}
@@ -284,6 +298,11 @@ def test_tables_of_stata(tmp_path: Path) -> None:
         assert texts(tmp_path / f"{name}.dta")["row 2, loss"] == "0.25"
     assert (tmp_path / "a.dta").read_bytes() != (tmp_path / "b.dta").read_bytes()
     assert differing(tmp_path / "a.dta", tmp_path / "b.dta") == []
+    for name, auc in (("d", 0.5), ("e", 0.75)):
+        frame = pandas.DataFrame(COLUMNS | {"kind": pandas.Categorical(["p", f"q {auc}"])})
+        labels = {"loss": f"mean {auc}"}
+        frame.to_stata(tmp_path / f"{name}.dta", write_index=False, data_label=f"auc {auc}", variable_labels=labels)
+    assert differing(tmp_path / "d.dta", tmp_path / "e.dta") == ["@kind labels.1", "@label", "@loss"]
 
 
 def test_tables_of_avro(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,11 +311,12 @@ def test_tables_of_avro(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     schema = fastavro.parse_schema({"type": "record", "name": "runs", "fields": fields})
     for name, loss in (("a", 0.5), ("b", 0.5), ("c", 0.75)):
         with (tmp_path / name).open("wb") as file:
-            fastavro.writer(file, schema, [{"loss": loss, "name": "a"}, {"loss": 0.25, "name": "b"}])
+            rows = [{"loss": loss, "name": "a"}, {"loss": 0.25, "name": "b"}]
+            fastavro.writer(file, schema, rows, metadata={"auc": str(loss)})
     assert parts(tmp_path / "a")[0] == "avro"
     assert (tmp_path / "a").read_bytes() != (tmp_path / "b").read_bytes()  # what ends its blocks is random
     assert differing(tmp_path / "a", tmp_path / "b") == []
-    assert differing(tmp_path / "a", tmp_path / "c") == ["row 1, loss"]
+    assert differing(tmp_path / "a", tmp_path / "c") == ["@auc", "row 1, loss"]
     pytest.importorskip("polars")
     monkeypatch.setitem(sys.modules, "fastavro", None)
     _, rows = libraries.avro(str(tmp_path / "c"))
