@@ -241,6 +241,25 @@ def test_torchscript_by_its_code_and_constants(tmp_path: Path) -> None:
     assert "extra/note" in values(tmp_path / "a.pt")
 
 
+def test_the_constants_of_torchscript_have_no_order(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.jit.save(torch.jit.script(torch.nn.Linear(4, 3)), tmp_path / "a.pt")
+    code = "code/__torch__/torch/nn/modules/linear.py"
+    one, other = b"  in_features : Final[int] = 4\n", b"  out_features : Final[int] = 3\n"
+    for name in ("b.pt", "c.pt"):
+        with zipfile.ZipFile(tmp_path / "a.pt") as read, zipfile.ZipFile(tmp_path / name, "w") as written:
+            for member in read.namelist():
+                data = read.read(member)
+                if member == f"a/{code}":
+                    swapped = data.replace(one, b"?").replace(other, one).replace(b"?", other)
+                    assert swapped != data
+                    data = swapped if name == "b.pt" else data.replace(b" = 3", b" = 5")
+                written.writestr(member, data)
+    assert differing(tmp_path / "a.pt", tmp_path / "b.pt") == set()
+    assert differing(tmp_path / "a.pt", tmp_path / "c.pt") == {code}
+
+
 @pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
 def test_the_scale_of_a_quantized_tensor_counts(tmp_path: Path) -> None:
     for name, scale in (("a.pt", 0.5), ("b.pt", 0.25)):

@@ -6,6 +6,7 @@ their names are in the pickle ``.metadata`` beside it (``FileSystemWriter``).
 """
 
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -166,8 +167,18 @@ def _of_zip(file: IO[bytes], bounds: tuple[int, int], prefix: str) -> Iterator[P
             if name == "constants.pkl":  # of TorchScript
                 with archive.open(member) as structure:
                     yield from contents(pickles.read(structure), tensors("constants"), f"{prefix} constants".strip())
+            elif name.endswith(".py") and archive.getinfo(member).file_size <= torch.MOST_STRUCTURE:
+                yield Part(f"{prefix} {name}".strip(), iter([_CONSTANTS.sub(_in_order, archive.read(member))]))
             elif name.startswith(("code/", "extra/")) and not name.endswith(".debug_pkl"):
                 yield zip_part(archive, archive.getinfo(member), f"{prefix} {name}".strip())
+
+
+_CONSTANTS = re.compile(rb"(?m)(?:^  \w+ : Final\[.*(?:\n|\Z))+")
+"""The constants of a class of TorchScript, which it keeps in a set: their order depends on hashes."""
+
+
+def _in_order(lines: re.Match[bytes]) -> bytes:
+    return b"".join(sorted(lines[0].splitlines(keepends=True)))
 
 
 def _tensors(length: Callable[[str], int], read: Read, big: bool) -> Callable[[str, Any], Part | None]:
