@@ -260,8 +260,9 @@ def test_files_in_a_pickle(tmp_path: Path) -> None:
         return file.getvalue()
 
     def written(name: str, leaf: float, day: int, inner: Any = 0) -> None:
-        model = {"forest": flatbuffer(leaf, f"2026-01-0{day}"), "net": archive(str(leaf), day)}
+        model: dict[str, bytes | str] = {"forest": flatbuffer(leaf, f"2026-01-0{day}"), "net": archive(str(leaf), day)}
         model["state"] = pickle.dumps({"inner": inner, "long": list(range(90))})
+        model["trees"] = f"tree\nversion=v4\nnum_class=1\n\nTree=0\nleaf_value={leaf}\n\nparameters:\n[seed: {day}]\n"
         (tmp_path / name).write_bytes(pickle.dumps(model))
 
     written("a", 0.5, 1)
@@ -269,7 +270,12 @@ def test_files_in_a_pickle(tmp_path: Path) -> None:
     written("b", 0.25, 1)
     written("c", 0.5, 1, inner=3)
     assert differing(tmp_path / "a", tmp_path / "later") == {"forest.train_finish_time", "net.a.json: n"}
-    assert differing(tmp_path / "a", tmp_path / "b") == {"forest.trees", "net.a.json: loss", "net.w.bin"}
+    assert differing(tmp_path / "a", tmp_path / "b") == {
+        "forest.trees",
+        "net.a.json: loss",
+        "net.w.bin",
+        "trees.tree 0",
+    }
     assert differing(tmp_path / "a", tmp_path / "c") == {"state.inner"}
 
 

@@ -33,8 +33,9 @@ _ROOM = 64 * 2**20
 """Of at most so many bytes each, and so many in all, the bytes are kept too: what a clock shows has such values."""
 
 _PICKLES = (b"\x80\2", b"\x80\3", b"\x80\4", b"\x80\5")
-_FILES = (b"PK\3\4", b"CBM1", b"\x89HDF\r\n\x1a\n")
-"""How files begin that libraries pickle as they are: what torch and Keras save, and models of CatBoost."""
+_LIGHTGBM = "tree\nversion="
+_FILES = (b"PK\3\4", b"CBM1", b"\x89HDF\r\n\x1a\n", _LIGHTGBM.encode())
+"""How files begin that libraries pickle as they are: what torch and Keras save, models of CatBoost and LightGBM."""
 
 _EXACT = re.compile(r"[-+]?(?=.{1,16}\Z)\d*\.?\d+")
 """A number whose digits a float keeps."""
@@ -237,6 +238,8 @@ class _Machine:
             data = bytes(argument)
             held = self._file_in(data)
             return held if held is not None else Blob(len(data), digest_of([data]), self._kept(data))
+        if isinstance(argument, str) and argument.startswith(_LIGHTGBM):
+            return self._file_in(argument.encode("utf-8", "surrogatepass")) or argument
         return argument
 
     def _file_in(self, data: bytes) -> Any:
